@@ -1,0 +1,131 @@
+//! What a runner gets when it opens its task.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AttemptId, ProviderSession};
+
+/// Everything one attempt needs. Holds no secret: credentials travel beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    /// Whose package it is.
+    pub attempt: AttemptId,
+    /// Namespace of the task.
+    pub namespace: String,
+    /// Name of the AgentTask object.
+    pub name: String,
+    /// Who works.
+    pub agent: AgentBrief,
+    /// With what.
+    pub runtime: RuntimeBrief,
+    /// What the conversation is about.
+    pub subject: Subject,
+    /// What is asked, at most [`crate::limits::PROMPT_BYTES`].
+    pub prompt: String,
+    /// True when an earlier attempt of this task was interrupted; the turn then says so before the prompt.
+    pub interrupted: bool,
+    /// The conversation.
+    pub session: SessionBrief,
+    /// How long each part may take.
+    pub timeouts: TaskTimeouts,
+}
+
+/// The persona.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentBrief {
+    /// Name of the Agent.
+    pub name: String,
+    /// What people call it.
+    pub display_name: String,
+    /// Its standing instructions, for the context file.
+    pub instructions: String,
+    /// The model asked for, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// The CLI to run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuntimeBrief {
+    /// Name of the Runtime.
+    pub name: String,
+    /// Which adapter drives it, for example `claude`.
+    pub provider: String,
+    /// The CLI's command; empty means the provider's usual one.
+    pub command: Vec<String>,
+    /// Put between the command and the protocol's arguments.
+    pub launch_prefix: Vec<String>,
+    /// Put after the protocol's arguments.
+    pub args: Vec<String>,
+}
+
+/// What a conversation is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// `Key`, later also `Issue` and `Chat`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What to do about the conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionBrief {
+    /// What the task asks for.
+    pub policy: SessionPolicy,
+    /// The provider session to resume; absent means start a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ProviderSession>,
+    /// Why there is nothing to resume though the session has a past, for the notice to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_resumable: Option<String>,
+    /// Whether the volume is that of the last run, with the evidence.
+    pub volume: crate::Evidence,
+    /// True when an earlier task of this session has run.
+    pub has_past: bool,
+}
+
+/// `spec.session.policy` of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SessionPolicy {
+    /// Go on where the last run stopped, else start fresh and say so.
+    Resume,
+    /// Go on, else fail with `SessionUnavailable`.
+    Require,
+    /// Start a new conversation on the same files.
+    Fresh,
+}
+
+impl SessionPolicy {
+    /// The word kept in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Resume => "Resume",
+            Self::Require => "Require",
+            Self::Fresh => "Fresh",
+        }
+    }
+
+    /// Reads the word kept in the store.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Resume, Self::Require, Self::Fresh].into_iter().find(|policy| policy.as_str() == word)
+    }
+}
+
+/// How long each part may take, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskTimeouts {
+    /// From opening the package to the start of the CLI.
+    pub prepare_seconds: u32,
+    /// From the start of the CLI to its end.
+    pub task_seconds: u32,
+    /// From the polite stop to the kill.
+    pub grace_seconds: u32,
+}

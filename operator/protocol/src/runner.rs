@@ -1,0 +1,164 @@
+//! Messages between a runner and the API: `POST /api/v1/runner/{open,started,events,finish}` and
+//! `GET /api/v1/runner/control`; and what an agent may ask: `GET /api/v1/whoami`, `GET /api/v1/tasks/{id}`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{EndReason, Event, Package, SessionPolicy, Subject, TaskId, TaskResult, TaskState};
+
+/// `POST open`, with the task token. The same nonce may ask again and gets the same answer.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenRequest {
+    /// 32 random bytes in hex, chosen by the runner and kept in its memory.
+    pub nonce: String,
+    /// Newest wire version that the runner speaks.
+    pub wire_version: u32,
+}
+
+/// Answer to `open`. Its `Debug` shows no secret.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenResponse {
+    /// The version that both speak from now on.
+    pub wire_version: u32,
+    /// The runner's credential for every other call.
+    pub credential: String,
+    /// The key of [`crate::MacKey::from_wire`].
+    pub mac_key: String,
+    /// The work.
+    pub package: Package,
+}
+
+impl std::fmt::Debug for OpenRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenRequest").field("wire_version", &self.wire_version).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for OpenResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenResponse").field("package", &self.package).finish_non_exhaustive()
+    }
+}
+
+/// `POST started`: the workdir stands and the CLI's process runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartedRequest {}
+
+/// `POST events`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsRequest {
+    /// Rising by one; the first follows the last one stored, or repeats stored ones.
+    pub events: Vec<Event>,
+}
+
+/// Answer to `events`: everything up to and including `acknowledged` is stored or knowingly left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventsResponse {
+    /// The last number taken.
+    pub acknowledged: u64,
+    /// How many lie past the budget [`crate::limits::ATTEMPT_EVENTS`] and were left out so far.
+    pub left_out: u64,
+}
+
+/// Query of `GET control`: commands after this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlQuery {
+    /// Number of the last command that the runner has; 0 for none.
+    pub after: u64,
+}
+
+/// Answer to `control`, at once when there is something, else empty after [`crate::limits::CONTROL_HOLD`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlResponse {
+    /// Oldest first.
+    pub commands: Vec<Command>,
+}
+
+/// One numbered command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Command {
+    /// Rises by one within an attempt, from 1.
+    pub number: u64,
+    /// What to do.
+    #[serde(flatten)]
+    pub kind: CommandKind,
+}
+
+/// What the API tells a runner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum CommandKind {
+    /// End the turn now, orderly: the verdict already stands.
+    Stop {
+        /// Why.
+        reason: EndReason,
+    },
+}
+
+/// `POST finish`. The first verdict stands; a second one is kept beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FinishRequest {
+    /// The one result.
+    pub result: TaskResult,
+}
+
+/// Answer to `finish`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FinishResponse {
+    /// False when another verdict stood already.
+    pub decided: bool,
+}
+
+/// `GET whoami`, for an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WhoAmI {
+    /// Name of the Agent.
+    pub agent: String,
+    /// What people call it.
+    pub display_name: String,
+    /// Its workspace.
+    pub namespace: String,
+    /// Its task.
+    pub task: TaskId,
+    /// Which attempt of it.
+    pub attempt: u32,
+    /// When the token ends unless the runner goes on to show life.
+    pub token_expires: Timestamp,
+}
+
+/// `GET tasks/{id}`, for an agent: its own task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskView {
+    /// The task.
+    pub id: TaskId,
+    /// Its workspace.
+    pub namespace: String,
+    /// Name of the AgentTask object.
+    pub name: String,
+    /// Who works.
+    pub agent: String,
+    /// On what.
+    pub subject: Subject,
+    /// What is asked.
+    pub prompt: String,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Which attempt.
+    pub attempt: u32,
+    /// What the task asks for of its conversation.
+    pub session_policy: SessionPolicy,
+    /// When it was created.
+    pub created: Timestamp,
+}
