@@ -55,7 +55,11 @@ impl InstallationKey {
     pub fn runner_credential(&self, attempt: AttemptId, salt: Salt) -> SecretString {
         let mac = self.derive(b"mooring/runner-credential/v1", attempt, salt);
         let (task, number) = (attempt.task.0.simple(), attempt.number);
-        format!("{RUNNER_PREFIX}{task}_{number}_{}", URL_SAFE_NO_PAD.encode(mac)).into()
+        format!(
+            "{RUNNER_PREFIX}{task}_{number}_{}",
+            URL_SAFE_NO_PAD.encode(mac)
+        )
+        .into()
     }
 
     /// The key with which the runner signs what it leaves where an agent can write.
@@ -66,13 +70,23 @@ impl InstallationKey {
 
     /// True when `given` is the runner's credential of this attempt. Takes the same time whatever differs.
     #[must_use]
-    pub fn is_runner_credential(&self, given: &SecretString, attempt: AttemptId, salt: Salt) -> bool {
+    pub fn is_runner_credential(
+        &self,
+        given: &SecretString,
+        attempt: AttemptId,
+        salt: Salt,
+    ) -> bool {
         let wanted = self.runner_credential(attempt, salt);
-        wanted.expose_secret().as_bytes().ct_eq(given.expose_secret().as_bytes()).into()
+        wanted
+            .expose_secret()
+            .as_bytes()
+            .ct_eq(given.expose_secret().as_bytes())
+            .into()
     }
 
     fn derive(&self, purpose: &[u8], attempt: AttemptId, salt: Salt) -> [u8; 32] {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
         mac.update(purpose);
         mac.update(attempt.task.0.as_bytes());
         mac.update(&attempt.number.to_be_bytes());
@@ -118,14 +132,23 @@ impl Credential {
     /// Reads the value of `Authorization: Bearer`. `None` when it is none of ours.
     #[must_use]
     pub fn parse(bearer: &str) -> Option<Self> {
-        if bearer.strip_prefix(TOKEN_PREFIX).is_some_and(|rest| !rest.is_empty()) {
+        if bearer
+            .strip_prefix(TOKEN_PREFIX)
+            .is_some_and(|rest| !rest.is_empty())
+        {
             return Some(Self::Task(bearer.into()));
         }
         let mut parts = bearer.strip_prefix(RUNNER_PREFIX)?.splitn(3, '_');
         let task = uuid::Uuid::try_parse(parts.next()?).ok()?;
         let number = parts.next()?.parse().ok()?;
         parts.next()?;
-        Some(Self::Runner(AttemptId { task: TaskId(task), number }, bearer.into()))
+        Some(Self::Runner(
+            AttemptId {
+                task: TaskId(task),
+                number,
+            },
+            bearer.into(),
+        ))
     }
 
     /// The form in which a token is stored and looked up: its SHA-256.
@@ -140,14 +163,19 @@ mod tests {
     use super::*;
 
     fn attempt(number: u32) -> AttemptId {
-        AttemptId { task: TaskId(uuid::Uuid::from_u128(7)), number }
+        AttemptId {
+            task: TaskId(uuid::Uuid::from_u128(7)),
+            number,
+        }
     }
 
     #[test]
     fn credentials_are_the_same_again_and_differ_by_everything() {
         let key = InstallationKey::new([1; 32]);
         let token = |key: &InstallationKey, number, salt| {
-            key.task_token(attempt(number), Salt([salt; 16])).expose_secret().to_owned()
+            key.task_token(attempt(number), Salt([salt; 16]))
+                .expose_secret()
+                .to_owned()
         };
         let one = token(&key, 1, 0);
         assert_eq!(one, token(&key, 1, 0));
@@ -162,7 +190,8 @@ mod tests {
         let key = InstallationKey::new([1; 32]);
         let salt = Salt([9; 16]);
         let credential = key.runner_credential(attempt(3), salt);
-        let Some(Credential::Runner(named, given)) = Credential::parse(credential.expose_secret()) else {
+        let Some(Credential::Runner(named, given)) = Credential::parse(credential.expose_secret())
+        else {
             panic!("not read as a runner's")
         };
         assert_eq!(named, attempt(3));
@@ -173,7 +202,14 @@ mod tests {
 
     #[test]
     fn foreign_words_are_no_credentials() {
-        for word in ["", "mrt_", "mrr_", "mrr_x_1_y", "Bearer x", "mrr_00000000000000000000000000000007_x_y"] {
+        for word in [
+            "",
+            "mrt_",
+            "mrr_",
+            "mrr_x_1_y",
+            "Bearer x",
+            "mrr_00000000000000000000000000000007_x_y",
+        ] {
             assert!(Credential::parse(word).is_none(), "{word}");
         }
     }
@@ -181,7 +217,11 @@ mod tests {
     #[test]
     fn nothing_secret_is_printed() {
         let key = InstallationKey::new([1; 32]);
-        let shown = format!("{key:?} {:?} {:?}", key.mac_key(attempt(1), Salt([2; 16])), key.task_token(attempt(1), Salt([2; 16])));
+        let shown = format!(
+            "{key:?} {:?} {:?}",
+            key.mac_key(attempt(1), Salt([2; 16])),
+            key.task_token(attempt(1), Salt([2; 16]))
+        );
         assert!(!shown.contains("mrt_") && !shown.contains("[1"), "{shown}");
     }
 }

@@ -61,7 +61,7 @@ macro_rules! classes {
             /// What the class means and what to do, in a sentence or two.
             #[must_use]
             pub fn explanation(self) -> &'static str {
-                match self { $(Self::$name => concat!($($doc),+),)+ }
+                match self { $(Self::$name => concat!($($doc),+).trim_ascii(),)+ }
             }
 
             /// Who has to act.
@@ -164,7 +164,10 @@ impl FailureClass {
     /// Reads the word used in the store.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|class| class.as_str() == word)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|class| class.as_str() == word)
     }
 }
 
@@ -199,7 +202,12 @@ mod tests {
             .collect();
         assert_eq!(
             retired,
-            ["ContextOverflow", "HistoryRejected", "SessionRejected", "IterationLimit"]
+            [
+                "ContextOverflow",
+                "HistoryRejected",
+                "SessionRejected",
+                "IterationLimit"
+            ]
         );
     }
 }

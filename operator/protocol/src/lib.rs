@@ -21,9 +21,13 @@ pub use event::{Event, EventBody, LogLevel, ToolStatus};
 pub use failure::{FailureClass, Fault, Retry, SessionEffect};
 pub use ids::{AttemptId, InstallationId, SessionId, TaskId};
 pub use mac::{MacError, OutboxLine, TerminationMessage};
-pub use package::{AgentBrief, Package, RuntimeBrief, SessionBrief, SessionPolicy, Subject, TaskTimeouts};
+pub use package::{
+    AgentBrief, Package, RuntimeBrief, SessionBrief, SessionPolicy, Subject, TaskTimeouts,
+};
 pub use state::{EndReason, TaskState};
-pub use verdict::{Answer, Evidence, Outcome, ProviderSession, Resumed, TaskResult, TokenUsage, Verdict};
+pub use verdict::{
+    Answer, Evidence, Outcome, ProviderSession, Resumed, TaskResult, TokenUsage, Verdict,
+};
 
 /// Version of the messages between runner and API. A running pod outlives operator upgrades, so the API
 /// answers the version a runner opened its package with.

@@ -24,8 +24,12 @@ fn sign(key: &MacKey, purpose: &[u8], body: &[u8]) -> String {
 }
 
 fn verify(key: &MacKey, purpose: &[u8], body: &[u8], mac: &str) -> Result<(), MacError> {
-    let mac = URL_SAFE_NO_PAD.decode(mac).map_err(|_| MacError::Malformed)?;
-    keyed(key, purpose, body).verify_slice(&mac).map_err(|_| MacError::Forged)
+    let mac = URL_SAFE_NO_PAD
+        .decode(mac)
+        .map_err(|_| MacError::Malformed)?;
+    keyed(key, purpose, body)
+        .verify_slice(&mac)
+        .map_err(|_| MacError::Forged)
 }
 
 fn keyed(key: &MacKey, purpose: &[u8], body: &[u8]) -> Hmac<Sha256> {
@@ -47,7 +51,10 @@ impl OutboxLine {
     /// When the event cannot be written as JSON.
     pub fn encode(key: &MacKey, event: &Event) -> Result<String, serde_json::Error> {
         let body = serde_json::to_string(event)?;
-        Ok(format!("{} {body}", sign(key, Self::PURPOSE, body.as_bytes())))
+        Ok(format!(
+            "{} {body}",
+            sign(key, Self::PURPOSE, body.as_bytes())
+        ))
     }
 
     /// The event of a line.
@@ -118,7 +125,12 @@ impl TerminationMessage {
             cut(message, keep);
         }
         let resumed = &mut result.resumed;
-        for evidence in [&mut resumed.volume, &mut resumed.workdir, &mut resumed.session, &mut resumed.provider] {
+        for evidence in [
+            &mut resumed.volume,
+            &mut resumed.workdir,
+            &mut resumed.session,
+            &mut resumed.provider,
+        ] {
             cut(&mut evidence.evidence, keep.min(128));
         }
         if keep < 256 {
@@ -146,7 +158,11 @@ mod tests {
     }
 
     fn event(content: String) -> Event {
-        Event { seq: 1, at: Timestamp::UNIX_EPOCH, body: EventBody::Text { content } }
+        Event {
+            seq: 1,
+            at: Timestamp::UNIX_EPOCH,
+            body: EventBody::Text { content },
+        }
     }
 
     fn message(output: String, failure: Option<String>) -> TerminationMessage {
@@ -155,7 +171,10 @@ mod tests {
             Some(message) => Outcome::failed(FailureClass::CliCrashed, message),
         };
         TerminationMessage {
-            attempt: AttemptId { task: TaskId(uuid::Uuid::from_u128(1)), number: 2 },
+            attempt: AttemptId {
+                task: TaskId(uuid::Uuid::from_u128(1)),
+                number: 2,
+            },
             result: TaskResult {
                 outcome,
                 output,
@@ -163,7 +182,9 @@ mod tests {
                 provider_session: None,
                 retired_sessions: Vec::new(),
                 resumed: Resumed::unknown("x"),
-                usage: (0..40).map(|n| (format!("model-{n}"), TokenUsage::default())).collect(),
+                usage: (0..40)
+                    .map(|n| (format!("model-{n}"), TokenUsage::default()))
+                    .collect(),
                 last_seq: 3,
             },
         }
@@ -197,6 +218,9 @@ mod tests {
     #[test]
     fn a_changed_line_is_forged() {
         let line = OutboxLine::encode(&key(1), &event("good".into())).unwrap();
-        assert_eq!(OutboxLine::decode(&key(1), &line.replace("good", "evil")), Err(MacError::Forged));
+        assert_eq!(
+            OutboxLine::decode(&key(1), &line.replace("good", "evil")),
+            Err(MacError::Forged)
+        );
     }
 }

@@ -114,7 +114,9 @@ impl SessionPolicy {
     /// Reads the word kept in the store.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Resume, Self::Require, Self::Fresh].into_iter().find(|policy| policy.as_str() == word)
+        [Self::Resume, Self::Require, Self::Fresh]
+            .into_iter()
+            .find(|policy| policy.as_str() == word)
     }
 }
 

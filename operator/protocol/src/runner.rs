@@ -32,13 +32,17 @@ pub struct OpenResponse {
 
 impl std::fmt::Debug for OpenRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenRequest").field("wire_version", &self.wire_version).finish_non_exhaustive()
+        f.debug_struct("OpenRequest")
+            .field("wire_version", &self.wire_version)
+            .finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for OpenResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenResponse").field("package", &self.package).finish_non_exhaustive()
+        f.debug_struct("OpenResponse")
+            .field("package", &self.package)
+            .finish_non_exhaustive()
     }
 }
 
@@ -94,7 +98,11 @@ pub struct Command {
 
 /// What the API tells a runner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "command", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "command",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum CommandKind {
     /// End the turn now, orderly: the verdict already stands.
     Stop {

@@ -35,7 +35,11 @@ pub struct TaskResult {
 
 /// Success, or why not.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "outcome",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum Outcome {
     /// The agent ended its turn with an answer.
     Succeeded,
@@ -57,7 +61,12 @@ pub enum Outcome {
 impl Outcome {
     /// A failure with neither exit code nor signal.
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
-        Self::Failed { class, message: message.into(), exit_code: None, signal: None }
+        Self::Failed {
+            class,
+            message: message.into(),
+            exit_code: None,
+            signal: None,
+        }
     }
 
     /// The class of a failure.
@@ -98,8 +107,16 @@ impl Resumed {
     /// Nothing is known about anything.
     #[must_use]
     pub fn unknown(why: &str) -> Self {
-        let unknown = Evidence { answer: Answer::Unknown, evidence: why.to_owned() };
-        Self { volume: unknown.clone(), workdir: unknown.clone(), session: unknown.clone(), provider: unknown }
+        let unknown = Evidence {
+            answer: Answer::Unknown,
+            evidence: why.to_owned(),
+        };
+        Self {
+            volume: unknown.clone(),
+            workdir: unknown.clone(),
+            session: unknown.clone(),
+            provider: unknown,
+        }
     }
 }
 
@@ -116,17 +133,26 @@ pub struct Evidence {
 impl Evidence {
     /// Yes, because.
     pub fn yes(evidence: impl Into<String>) -> Self {
-        Self { answer: Answer::Yes, evidence: evidence.into() }
+        Self {
+            answer: Answer::Yes,
+            evidence: evidence.into(),
+        }
     }
 
     /// No, because.
     pub fn no(evidence: impl Into<String>) -> Self {
-        Self { answer: Answer::No, evidence: evidence.into() }
+        Self {
+            answer: Answer::No,
+            evidence: evidence.into(),
+        }
     }
 
     /// Nobody knows, because.
     pub fn unknown(evidence: impl Into<String>) -> Self {
-        Self { answer: Answer::Unknown, evidence: evidence.into() }
+        Self {
+            answer: Answer::Unknown,
+            evidence: evidence.into(),
+        }
     }
 }
 
