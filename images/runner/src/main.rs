@@ -1,2 +1,3 @@
-//! .
+//! `mooring-runner`: see the library of this crate.
+
 fn main() {}

@@ -1,0 +1,188 @@
+//! The contract between the runner and what drives one agent's command line.
+//!
+//! A [`Provider`] is what is fixed about a CLI: its names, where it keeps sessions, how it is started and
+//! stopped. An [`Adapter`] is one run of it: a state machine without I/O, clock or tasks. It is told what
+//! happens as [`Input`] and answers with [`Output`]; the runner does what is asked, in order, before it
+//! gives the next input. So an adapter is tested by replaying a transcript.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use protocol::{EventBody, Outcome, TokenUsage};
+
+/// What is fixed about one agent's command line.
+pub trait Provider: Sync {
+    /// The id that Runtimes name, for example `claude`.
+    fn id(&self) -> &'static str;
+
+    /// Name of the context file that the CLI reads in its working directory, for example `CLAUDE.md`.
+    fn context_file(&self) -> &'static str;
+
+    /// Every file in which the CLI may keep `session`. The conversation is there when one of them exists
+    /// and is not empty. Empty when that cannot be told by looking, or when the id is none of this CLI's:
+    /// an id comes from a CLI's output, so one that could leave the store's directory gives no path.
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf>;
+
+    /// How the CLI is stopped.
+    fn ladder(&self) -> Ladder;
+
+    /// The command line of one run, and the adapter that follows it.
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>);
+}
+
+/// Where a CLI runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Its `$HOME`.
+    pub home: &'a Path,
+    /// Its working directory.
+    pub cwd: &'a Path,
+    /// Its environment, since some CLIs move their store by a variable.
+    pub env: &'a BTreeMap<String, String>,
+}
+
+/// Waiting times of the steps by which a run is stopped: interrupt, end of input, TERM, KILL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ladder {
+    /// From [`HostCommand::Interrupt`] to closing stdin; zero where the protocol knows no interrupt.
+    pub interrupt: Duration,
+    /// From closing stdin to TERM.
+    pub close: Duration,
+    /// From TERM to KILL.
+    pub term: Duration,
+}
+
+/// What one run is started with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The Runtime's command; empty means the provider's usual one.
+    pub command: Vec<String>,
+    /// Put between the command and the protocol's arguments.
+    pub launch_prefix: Vec<String>,
+    /// Put after the protocol's arguments.
+    pub args: Vec<String>,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// Working directory.
+    pub cwd: PathBuf,
+    /// `$HOME`.
+    pub home: PathBuf,
+    /// True when the CLI runs as root.
+    pub root: bool,
+    /// The conversation to go on with.
+    pub resume: Option<String>,
+    /// The first user message, notices included.
+    pub message: String,
+}
+
+/// How the CLI is started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandLine {
+    /// Program and arguments. The prompt is never among them.
+    pub argv: Vec<String>,
+    /// Variables that are set unless the container's environment has them.
+    pub env_defaults: Vec<(String, String)>,
+    /// Written to stdin once the reader runs; stdin stays open.
+    pub stdin: Vec<u8>,
+    /// What a reader should know about the command line, for example that a reserved flag was dropped.
+    pub notes: Vec<EventBody>,
+}
+
+/// One run of a CLI.
+pub trait Adapter: Send {
+    /// Takes one input and appends what is to be done.
+    ///
+    /// Exactly one [`Output::Done`] per run, at the latest in answer to [`Input::Exited`]. After it the
+    /// adapter is given nothing more.
+    fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>);
+}
+
+/// What an adapter is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input<'a> {
+    /// One line of stdout without its newline; any bytes, at most [`protocol::limits::LINE_BYTES`].
+    Stdout(&'a [u8]),
+    /// A line of stdout was longer than that and was thrown away. This many bytes.
+    StdoutTooLong(u64),
+    /// One line of stderr without its newline, shortened where it is long.
+    Stderr(&'a [u8]),
+    /// A timer of [`Output::SetTimer`] ran out.
+    Timer(TimerId),
+    /// The process has ended and its pipes are read to their end. Always the last input.
+    Exited(Exit),
+    /// The runner wants something of the CLI.
+    Host(HostCommand),
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, unless a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// What the runner wants of a running CLI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostCommand {
+    /// End the turn now by the protocol's own means. The [`Ladder`] follows whatever the adapter does.
+    Interrupt,
+}
+
+/// Names a timer; each adapter has its own constants. Setting one again moves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimerId(pub u8);
+
+/// What an adapter asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Output {
+    /// Something for the timeline. Texts are whole: the runner cuts, merges and redacts.
+    Event(EventBody),
+    /// Bytes for stdin, its newline included.
+    Write(Vec<u8>),
+    /// Close stdin after everything written so far.
+    CloseStdin,
+    /// Give [`Input::Timer`] after this long.
+    SetTimer {
+        /// Which.
+        id: TimerId,
+        /// How long.
+        after: Duration,
+    },
+    /// The run is over. What still lives of the CLI is stopped: from the rung `close` of the [`Ladder`].
+    Done(AdapterResult),
+}
+
+/// How a run ended, as the CLI told it. The runner adds durations, what it knows better (a stop that it was
+/// told, a time-out), and the last lines of stderr to a failure's message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdapterResult {
+    /// Success or failure. Unknown things are failures.
+    pub outcome: Outcome,
+    /// The final answer; empty unless it succeeded.
+    pub output: String,
+    /// The conversation that a later run can resume; none when no pointer is to be kept.
+    pub session: Option<String>,
+    /// Ids that can never be resumed again.
+    pub retired: Vec<String>,
+    /// Tokens of this run by model.
+    pub usage: BTreeMap<String, TokenUsage>,
+    /// What became of [`Launch::resume`].
+    pub resume: ResumeOutcome,
+}
+
+/// What became of the conversation that was to be resumed, with what it rests on in a short sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeOutcome {
+    /// None was asked for.
+    NotAsked,
+    /// The CLI said that it goes on with it.
+    Continued(String),
+    /// Positive evidence that it can never be resumed: unknown to the CLI, a history that the provider
+    /// refuses, recorded under another login. The runner may start once more without it.
+    Rejected(String),
+    /// The CLI said neither.
+    Unknown(String),
+}
