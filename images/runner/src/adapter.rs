@@ -77,7 +77,7 @@ pub struct Launch {
 }
 
 /// How the CLI is started.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandLine {
     /// Program and arguments. The prompt is never among them.
     pub argv: Vec<String>,
