@@ -1,6 +1,5 @@
 //! `operator/docs/failures.md` shows the table of failure classes as it stands in the code.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use protocol::{FailureClass, Retry, SessionEffect};
@@ -23,11 +22,7 @@ fn table() -> String {
             SessionEffect::Retire => "retired",
         };
         let (fault, meaning) = (class.fault(), class.explanation());
-        writeln!(
-            text,
-            "| `{class}` | {meaning} | {fault:?} | {retry} | {session} |"
-        )
-        .unwrap();
+        text += &format!("| `{class}` | {meaning} | {fault:?} | {retry} | {session} |\n");
     }
     text
 }
