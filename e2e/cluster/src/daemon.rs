@@ -209,7 +209,7 @@ mod tests {
         for folder in ["log", "run"] {
             fs::create_dir(state.path().join(folder)).unwrap();
         }
-        let script = vec!["-c".to_owned(), "echo hello; sleep 600".to_owned()];
+        let script = vec!["-c".to_owned(), "echo hello; exec sleep 600".to_owned()];
         Daemon::new("sleeper", PathBuf::from("/bin/sh"), script)
             .start(state.path())
             .unwrap();

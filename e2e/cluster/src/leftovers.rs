@@ -16,6 +16,7 @@ use crate::{cgroups, daemon, rules};
 const LIMIT: Duration = Duration::from_secs(20);
 /// Programs of ours that people run themselves.
 const TOOLS: [&str; 3] = ["kubectl", "helm", "ctr"];
+const SHIM_SOCKETS: &str = "/run/containerd/s";
 const FORWARDING: &str = "/proc/sys/net/ipv4/ip_forward";
 
 /// Everything that is there, one line each; empty when the machine is clean.
@@ -75,6 +76,7 @@ pub(crate) fn remove(home: &Home) -> Result<()> {
     })?;
     restore_settings(&state)?;
     remove_pod_log_links(&state);
+    remove_dead_sockets();
     keep_logs(home)?;
     if state.exists() {
         fs::remove_dir_all(&state).with_context(|| format!("remove {}", state.display()))?;
@@ -183,6 +185,16 @@ fn remove_pod_log_links(state: &Path) {
         .flatten()
     {
         if fs::read_link(entry.path()).is_ok_and(|target| target.starts_with(state)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Shims put their sockets into a folder that cannot be chosen; those that nobody listens on any more are dead.
+fn remove_dead_sockets() {
+    let open = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    for entry in fs::read_dir(SHIM_SOCKETS).into_iter().flatten().flatten() {
+        if !open.contains(&*entry.path().to_string_lossy()) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -24,18 +24,30 @@ pub fn base(home: &Home) -> Result<Image> {
     make(
         home,
         BASE,
-        &format!("debootstrap minbase {SUITE}"),
+        &format!("debootstrap minbase {SUITE}, without documentation"),
         |root| {
             let mut debootstrap = Command::new("debootstrap");
             debootstrap.args(["--variant=minbase", SUITE]).arg(root);
             step(&format!("debootstrap {SUITE} (once)"), || {
                 command::run(&mut debootstrap)
             })?;
-            // What apt fetched to install itself is of no use inside.
-            fs::remove_dir_all(root.join("var/cache/apt/archives"))
-                .context("remove fetched packages")?;
-            fs::create_dir_all(root.join("var/cache/apt/archives/partial"))
-                .context("keep apt's folder")?;
+            // What apt fetched, and what people read, is of no use inside; it would be imported with every cluster.
+            for folder in [
+                "var/cache/apt/archives",
+                "var/lib/apt/lists",
+                "usr/share/doc",
+                "usr/share/locale",
+                "usr/share/man",
+            ] {
+                fs::remove_dir_all(root.join(folder))
+                    .with_context(|| format!("remove {folder}"))?;
+            }
+            for folder in [
+                "var/cache/apt/archives/partial",
+                "var/lib/apt/lists/partial",
+            ] {
+                fs::create_dir_all(root.join(folder)).context("keep apt's folders")?;
+            }
             Ok(&["--cmd", "bash"])
         },
     )

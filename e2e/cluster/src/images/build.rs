@@ -107,7 +107,13 @@ pub(super) fn export(home: &Home, reference: &str, archive: &Path) -> Result<()>
         fs::remove_file(&partial)?;
     }
     let target = format!("oci-archive:{}:{reference}", partial.display());
-    command::run(buildah(home).args(["push", "--quiet", reference, &target]))?;
+    command::run(buildah(home).args([
+        "push",
+        "--quiet",
+        "--disable-compression",
+        reference,
+        &target,
+    ]))?;
     fs::rename(&partial, archive).context("keep the archive")
 }
 
