@@ -1,6 +1,8 @@
 //! The commands of a checkout: `cargo cluster`, `cargo verify`, `cargo demo`.
 
 mod cluster_command;
+mod images;
+mod verify;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,6 +25,8 @@ enum Command {
     /// A local Kubernetes cluster out of plain processes.
     #[command(subcommand)]
     Cluster(cluster_command::Action),
+    /// All that must be green, or the layers that are named.
+    Verify(verify::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +44,7 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
     let checkout = checkout()?;
     match arguments.command {
         Command::Cluster(action) => cluster_command::run(action, home, checkout),
+        Command::Verify(arguments) => verify::run(&arguments, home, checkout),
     }
 }
 

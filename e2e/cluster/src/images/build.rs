@@ -59,15 +59,11 @@ pub fn programs(checkout: &Path) -> Result<Vec<PathBuf>> {
         .collect())
 }
 
-/// Builds the image whose folder is given, unless the same content was built before.
+/// Builds the image `name` from a folder with a Dockerfile, unless the same content was built before.
 ///
 /// # Errors
 /// When its Dockerfile names a program that is not among `programs`, or the build fails.
-pub fn build(home: &Home, folder: &Path, programs: &[PathBuf]) -> Result<Image> {
-    let name = folder
-        .file_name()
-        .context("an image has a folder")?
-        .to_string_lossy();
+pub fn build(home: &Home, name: &str, folder: &Path, programs: &[PathBuf]) -> Result<Image> {
     let base = super::base(home)?;
     let scratch = home.images().join(format!("{name}.context"));
     context::assemble(folder, programs, &scratch)?;
@@ -80,7 +76,7 @@ pub fn build(home: &Home, folder: &Path, programs: &[PathBuf]) -> Result<Image> 
             command::run(dockerfile(home, &reference, &scratch).arg(&scratch))?;
             export(home, &reference, &archive)
         })?;
-        forget_older(home, &name, &archive)?;
+        forget_older(home, name, &archive)?;
     }
     fs::remove_dir_all(&scratch).context("remove the build context")?;
     Ok(Image { reference, archive })
