@@ -1,1 +1,47 @@
-//! .
+//! The API types of the cluster, group `mooring.dev`, and the YAML in which they are installed.
+//!
+//! Everything here is a value or a pure function: no client, no clock. [`all`] gives the definitions in the
+//! form in which they are installed; `crds/yaml` holds the same, kept equal by a test.
+
+#![expect(
+    unreachable_pub,
+    reason = "KubeSchema declares a copy of each struct inside a function"
+)]
+
+mod agent;
+mod agentsession;
+mod agenttask;
+pub mod conditions;
+pub mod labels;
+pub mod names;
+mod runtime;
+mod schema;
+mod shared;
+
+pub use agent::{Agent, AgentSpec, AgentStatus, reason as agent_reason};
+pub use agentsession::{
+    AgentSession, AgentSessionSpec, AgentSessionStatus, SessionIds, SessionProviderSession,
+    SessionVolume, condition as session_condition, reason as session_reason,
+};
+pub use agenttask::{
+    AgentTask, AgentTaskSpec, AgentTaskStatus, Answer, AttemptRecord, DesiredState, EvidenceStatus,
+    FailureStatus, ModelUsage, ResultStatus, ResumedStatus, RetryAdvice, SessionPolicy,
+    TaskSession, TaskTimes, WaitingLimit, WaitingStatus, condition as task_condition,
+    reason as task_reason,
+};
+pub use runtime::{
+    AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,
+    ImagePullPolicy, Network, PodSettings, Provider, Resources, Runtime, RuntimeSpec,
+    RuntimeStatus, SecretKeyRef, Timeouts, Toleration, TolerationEffect, TolerationOperator,
+    Workdir, reason as runtime_reason,
+};
+pub use schema::all;
+pub use shared::{AccessMode, AgentRef, LocalRef, RuntimeRef, Subject, SubjectKind};
+
+/// The API group of every kind here.
+pub const GROUP: &str = "mooring.dev";
+/// The one version that is served and stored.
+pub const VERSION: &str = "v1alpha1";
+
+/// The condition type of things that stay: True when they can be used.
+pub const READY: &str = "Ready";

@@ -1,0 +1,87 @@
+//! Agent: a persona that people talk to.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::RuntimeRef;
+
+/// A persona that people talk to: what it is told, which Runtimes it may use, how much it may do at once.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "mooring.dev",
+    version = "v1alpha1",
+    kind = "Agent",
+    plural = "agents",
+    namespaced,
+    status = "AgentStatus",
+    shortname = "ag",
+    category = "mooring",
+    derive = "PartialEq",
+    doc = "Agent is a persona that people talk to: what it is told, which Runtimes it may use, how much it may do at once.",
+    printcolumn(name = "Called", type_ = "string", json_path = ".spec.displayName"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
+    printcolumn(name = "Reason", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].reason"#),
+    printcolumn(name = "Runtime", type_ = "string", json_path = ".spec.runtimeRefs[0].name"),
+    printcolumn(name = "Model", type_ = "string", json_path = ".spec.model"),
+    printcolumn(name = "Max", type_ = "integer", json_path = ".spec.maxConcurrentTasks"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')")
+        .message("Agent names are at most 40 lower-case letters, digits and hyphens: choose a shorter or simpler name, displayName is free"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentSpec {
+    /// displayName is what people call the agent. Without one it is called by its name.
+    #[schemars(length(min = 1, max = 100))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// instructions are told to the agent at the start of each conversation, at most 65536 bytes of UTF-8.
+    #[schemars(length(max = 65536))]
+    #[x_kube(validation = Rule::new("bytes(self).size() <= 65536")
+        .message("instructions are longer than 65536 bytes of UTF-8: shorten them, or put them into a file of the image"))]
+    #[serde(default)]
+    pub instructions: String,
+    /// runtimeRefs are the Runtimes that may run the agent, in the order in which they are tried.
+    #[schemars(length(min = 1, max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub runtime_refs: Vec<RuntimeRef>,
+    /// model is the model that the provider is asked for. Without one the provider decides.
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// maxConcurrentTasks is how many tasks of the agent may have a pod at a time. With 0 its tasks wait.
+    #[schemars(range(min = 0, max = 1000))]
+    #[serde(default = "max_concurrent_tasks")]
+    pub max_concurrent_tasks: i32,
+}
+
+/// What the operator has found out about an Agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentStatus {
+    /// observedGeneration is the metadata.generation that this status was computed from.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_i64))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// conditions are what is known; Ready says whether tasks can run.
+    #[schemars(schema_with = "crate::conditions::list_schema")]
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+/// Reasons of an Agent's `Ready`.
+pub mod reason {
+    /// At least one of its Runtimes is ready.
+    pub const READY: &str = "Ready";
+    /// None of its Runtimes exists. Create one, or correct `runtimeRefs`.
+    pub const RUNTIME_NOT_FOUND: &str = "RuntimeNotFound";
+    /// Its Runtimes exist, but none is ready. Their own conditions say why.
+    pub const RUNTIME_NOT_READY: &str = "RuntimeNotReady";
+    /// The namespace lacks the label `mooring.dev/workspace: enabled`.
+    pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
+}
+
+fn max_concurrent_tasks() -> i32 {
+    6
+}

@@ -1,0 +1,139 @@
+//! Runtime: how and where a coding agent's CLI runs.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::LocalRef;
+
+mod env;
+mod pod;
+mod provider;
+mod settings;
+
+pub use env::{ConfigMapKeyRef, EnvFromSource, EnvValueSource, EnvVar, SecretKeyRef};
+pub use pod::{PodSettings, Resources, Toleration, TolerationEffect, TolerationOperator};
+pub use provider::Provider;
+pub use settings::{AllowedPeer, Capacity, Egress, Network, Timeouts, Workdir};
+
+/// How and where a coding agent's CLI runs: image, volume, limits, network.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[kube(
+    group = "mooring.dev",
+    version = "v1alpha1",
+    kind = "Runtime",
+    plural = "runtimes",
+    namespaced,
+    status = "RuntimeStatus",
+    shortname = "rt",
+    category = "mooring",
+    derive = "PartialEq",
+    doc = "Runtime says how and where a coding agent's CLI runs: image, volume, limits, network.",
+    selectable = ".spec.provider",
+    printcolumn(name = "Provider", type_ = "string", json_path = ".spec.provider"),
+    printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
+    printcolumn(name = "Reason", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].reason"#),
+    printcolumn(name = "Max", type_ = "integer", json_path = ".spec.capacity.maxPods"),
+    printcolumn(name = "Egress", type_ = "string", json_path = ".spec.network.egress"),
+    printcolumn(name = "Image", type_ = "string", json_path = ".spec.image", priority = 1),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')")
+        .message("Runtime names are at most 40 lower-case letters, digits and hyphens: choose a shorter or simpler name"),
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RuntimeSpec {
+    /// provider is the coding agent whose protocol the runner speaks.
+    pub provider: Provider,
+    /// image holds the coding agent's CLI. Mooring's own programs come from an init container.
+    #[schemars(length(min = 1, max = 512))]
+    pub image: String,
+    /// imagePullPolicy is as in a container. Without one Kubernetes decides by the image's tag.
+    #[schemars(with = "ImagePullPolicy")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_pull_policy: Option<ImagePullPolicy>,
+    /// imagePullSecrets are Secrets of the namespace with which the kubelet pulls the image.
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(default)]
+    pub image_pull_secrets: Vec<LocalRef>,
+    /// command starts the CLI inside the image, not the runner. Empty means the provider's usual command.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 1024)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// launchPrefix stands between the command and the arguments of the protocol.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 1024)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default)]
+    pub launch_prefix: Vec<String>,
+    /// args stand after the arguments of the protocol.
+    #[schemars(length(max = 64), inner(length(max = 4096)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// pod is what may be set of the pod. Everything else in it is fixed and hardened.
+    #[serde(default)]
+    pub pod: PodSettings,
+    /// network is where the agent may connect to. DNS and Mooring's own API are always open.
+    #[serde(default)]
+    pub network: Network,
+    /// workdir is the volume of each session. A session keeps what it was made with.
+    #[serde(default)]
+    pub workdir: Workdir,
+    /// timeouts bound each part of a task's life.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// capacity bounds how much runs at a time.
+    #[serde(default)]
+    pub capacity: Capacity,
+}
+
+/// When the kubelet pulls an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ImagePullPolicy {
+    /// Each time.
+    Always,
+    /// When the node lacks it.
+    IfNotPresent,
+    /// Not at all.
+    Never,
+}
+
+impl ImagePullPolicy {
+    /// The word of Kubernetes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::IfNotPresent => "IfNotPresent",
+            Self::Never => "Never",
+        }
+    }
+}
+
+/// What the operator has found out about a Runtime.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuntimeStatus {
+    /// observedGeneration is the metadata.generation that this status was computed from.
+    #[schemars(range(min = 0, max = 9_007_199_254_740_991_i64))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// conditions are what is known; Ready says whether pods can be made.
+    #[schemars(schema_with = "crate::conditions::list_schema")]
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+}
+
+/// Reasons of a Runtime's `Ready`.
+pub mod reason {
+    /// Pods can be made; its network policy is in place.
+    pub const READY: &str = "Ready";
+    /// The runner has no adapter for the provider yet. Choose another provider, or wait for a release.
+    pub const PROVIDER_NOT_SUPPORTED: &str = "ProviderNotSupported";
+    /// The network policies could not be made, so no pod is. The message holds the apiserver's words.
+    pub const NETWORK_POLICY_FAILED: &str = "NetworkPolicyFailed";
+    /// The namespace lacks the label `mooring.dev/workspace: enabled`.
+    pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
+}
