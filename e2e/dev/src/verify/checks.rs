@@ -14,7 +14,11 @@ use super::session::Session;
 const DENY_VERSION: &str = "0.20.2";
 
 pub(super) fn format(session: &mut Session) -> Result<Outcome> {
-    check(session, "formatting", &["fmt", "--all", "--check"])
+    check(
+        session,
+        "formatting",
+        &["fmt", "--all", "--check", "--", "--files-with-diff"],
+    )
 }
 
 pub(super) fn clippy(session: &mut Session) -> Result<Outcome> {

@@ -138,3 +138,32 @@ fn remove_forgotten() {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_starts_and_leaves_nothing() {
+        if packages::matching("/usr/lib/postgresql/*/bin/initdb").is_empty()
+            || !rustix::process::geteuid().is_root()
+        {
+            println!("skipped: no PostgreSQL to start as root");
+            return;
+        }
+        let server = Postgres::start().unwrap();
+        let (id, folder, port) = (server.server.id(), server.folder.clone(), server.port);
+        assert_eq!(
+            server.url(),
+            format!("postgres://postgres@127.0.0.1:{port}/postgres")
+        );
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        assert!(
+            status.contains("\nName:\tpostgres") || status.starts_with("Name:\tpostgres"),
+            "{status}"
+        );
+        drop(server);
+        assert!(!folder.exists());
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+    }
+}
