@@ -48,12 +48,12 @@ pub use status::{
     printcolumn(
         name = "Started",
         type_ = "date",
-        json_path = ".status.times.startedTime"
+        json_path = ".status.times.started"
     ),
     printcolumn(
         name = "Finished",
         type_ = "date",
-        json_path = ".status.times.finishedTime"
+        json_path = ".status.times.finished"
     ),
     printcolumn(
         name = "Age",

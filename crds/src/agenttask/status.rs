@@ -22,14 +22,14 @@ pub struct AttemptRecord {
     #[schemars(length(max = 253))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
-    /// claimedTime is when the attempt began.
-    pub claimed_time: Time,
-    /// startedTime is when the agent's process ran.
+    /// claimed is when the attempt began.
+    pub claimed: Time,
+    /// started is when the agent's process ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_time: Option<Time>,
-    /// endedTime is when the attempt ended.
+    pub started: Option<Time>,
+    /// ended is when the attempt ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ended_time: Option<Time>,
+    pub ended: Option<Time>,
     /// reason is why it ended.
     #[schemars(length(max = 128))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -81,8 +81,8 @@ pub struct WaitingStatus {
     /// message tells the particulars.
     #[schemars(length(max = 1024))]
     pub message: String,
-    /// sinceTime is when this limit began to hold the task.
-    pub since_time: Time,
+    /// since is when this limit began to hold the task.
+    pub since: Time,
 }
 
 /// What a task waits for.
@@ -169,16 +169,16 @@ pub struct ModelUsage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskTimes {
-    /// queuedTime is when the task was entered.
+    /// queued is when the task was entered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queued_time: Option<Time>,
-    /// claimedTime is when the last attempt began.
+    pub queued: Option<Time>,
+    /// claimed is when the last attempt began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub claimed_time: Option<Time>,
-    /// startedTime is when the agent's process ran, of the last attempt.
+    pub claimed: Option<Time>,
+    /// started is when the agent's process ran, of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub started_time: Option<Time>,
-    /// finishedTime is when the verdict was in.
+    pub started: Option<Time>,
+    /// finished is when the verdict was in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_time: Option<Time>,
+    pub finished: Option<Time>,
 }
