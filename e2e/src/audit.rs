@@ -1,0 +1,299 @@
+//! The apiserver's audit log: who wrote what and when, which permissions are used, what was refused.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::wait;
+
+/// The file.
+#[derive(Clone, Debug)]
+pub struct AuditLog {
+    path: PathBuf,
+}
+
+/// A place in the file, from which on a test wants to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// The beginning of the cluster.
+    pub const START: Self = Self(0);
+}
+
+/// One request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// `ResponseComplete`, or `ResponseStarted` for a watch that goes on.
+    pub stage: String,
+    /// The path with its query.
+    #[serde(rename = "requestURI")]
+    pub uri: String,
+    /// `get`, `list`, `watch`, `create`, `patch`, …
+    pub verb: String,
+    /// Who asked.
+    pub user: User,
+    /// For what.
+    #[serde(default)]
+    pub object_ref: ObjectRef,
+    /// With which result.
+    #[serde(default)]
+    pub response_status: ResponseStatus,
+    /// The body, where the audit policy keeps it: writes of status.
+    #[serde(default)]
+    pub request_object: Value,
+    /// When it came.
+    pub request_received_timestamp: Timestamp,
+    /// When it was answered.
+    pub stage_timestamp: Timestamp,
+    /// What authorisation and admission said.
+    #[serde(default)]
+    pub annotations: std::collections::BTreeMap<String, String>,
+}
+
+/// Who asked.
+#[derive(Clone, Debug, Deserialize)]
+pub struct User {
+    /// Its name.
+    pub username: String,
+}
+
+/// For what.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectRef {
+    /// Empty for the core group.
+    pub api_group: String,
+    /// Plural.
+    pub resource: String,
+    /// `status`, …
+    pub subresource: String,
+    /// Where.
+    pub namespace: String,
+    /// Empty for lists and for creates with a generated name.
+    pub name: String,
+}
+
+/// With which result.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ResponseStatus {
+    /// HTTP code.
+    pub code: u16,
+}
+
+/// What a rule of RBAC grants and a request uses.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Permission {
+    /// Empty for the core group.
+    pub group: String,
+    /// With its subresource, as in `pods/status`.
+    pub resource: String,
+    /// What is done.
+    pub verb: String,
+}
+
+impl Entry {
+    /// True when the request has its result.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.stage == "ResponseComplete"
+    }
+
+    /// True for a request that wanted to change something.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        ["create", "update", "patch", "delete", "deletecollection"].contains(&self.verb.as_str())
+    }
+
+    /// True when the change was made.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.is_complete() && (200..300).contains(&self.response_status.code)
+    }
+
+    /// True when RBAC refused it; admission refuses with the same code.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        self.annotations
+            .get("authorization.k8s.io/decision")
+            .is_some_and(|decision| decision == "forbid")
+    }
+
+    /// The resource with its subresource.
+    #[must_use]
+    pub fn resource(&self) -> String {
+        let ObjectRef {
+            resource,
+            subresource,
+            ..
+        } = &self.object_ref;
+        match subresource.as_str() {
+            "" => resource.clone(),
+            subresource => format!("{resource}/{subresource}"),
+        }
+    }
+
+    /// The permission that it used; none for paths that are no resources.
+    #[must_use]
+    pub fn permission(&self) -> Option<Permission> {
+        (!self.object_ref.resource.is_empty()).then(|| Permission {
+            group: self.object_ref.api_group.clone(),
+            resource: self.resource(),
+            verb: self.verb.clone(),
+        })
+    }
+
+    /// For messages of tests.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let ObjectRef {
+            namespace, name, ..
+        } = &self.object_ref;
+        let code = self.response_status.code;
+        format!(
+            "{} {} {} {namespace}/{name} → {code}",
+            self.request_received_timestamp,
+            self.verb,
+            self.resource()
+        )
+    }
+}
+
+impl AuditLog {
+    /// A log at this path.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// The end of what is written now.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn mark(&self) -> Result<Mark> {
+        let size = std::fs::metadata(&self.path)
+            .with_context(|| format!("look at {}", self.path.display()))?
+            .len();
+        Ok(Mark(size))
+    }
+
+    /// The requests of one user since a mark, oldest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn of_user(&self, user: &str, since: Mark) -> Result<Vec<Entry>> {
+        self.read(since, user, |entry| entry.user.username == user)
+    }
+
+    /// The requests about one namespace since a mark, oldest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn of_namespace(&self, namespace: &str, since: Mark) -> Result<Vec<Entry>> {
+        self.read(since, namespace, |entry| {
+            entry.object_ref.namespace == namespace
+        })
+    }
+
+    /// Waits until a request about a namespace since a mark is as `wanted`, and gives back the first.
+    ///
+    /// # Errors
+    /// When none comes.
+    pub async fn first(
+        &self,
+        namespace: &str,
+        since: Mark,
+        what: &str,
+        wanted: impl Fn(&Entry) -> bool,
+    ) -> Result<Entry> {
+        wait::polled(
+            format!("audit log: {what}"),
+            Duration::from_secs(5),
+            async || {
+                Ok(self
+                    .of_namespace(namespace, since)?
+                    .into_iter()
+                    .find(&wanted))
+            },
+        )
+        .await
+    }
+
+    /// Every permission that a user used since a mark, and what RBAC refused it.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn used(
+        &self,
+        user: &str,
+        since: Timestamp,
+    ) -> Result<(BTreeSet<Permission>, Vec<String>)> {
+        let mut used = BTreeSet::new();
+        let mut refused = Vec::new();
+        for entry in self.read(Mark::START, user, |entry| entry.user.username == user)? {
+            if entry.request_received_timestamp < since {
+                continue;
+            }
+            match entry.is_forbidden() {
+                true => refused.push(entry.shown()),
+                false => used.extend(entry.permission()),
+            }
+        }
+        Ok((used, refused))
+    }
+
+    /// Lines without `word` are not even parsed: the log of a whole suite is long.
+    fn read(&self, since: Mark, word: &str, wanted: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
+        let mut file =
+            File::open(&self.path).with_context(|| format!("open {}", self.path.display()))?;
+        file.seek(SeekFrom::Start(since.0))?;
+        let mut lines = BufReader::new(file);
+        let mut entries = Vec::new();
+        let mut line = String::new();
+        while lines.read_line(&mut line)? > 0 {
+            // The last line may be half written: whoever waits for it reads again.
+            if line.ends_with('\n') && line.contains(word) {
+                let entry: Entry =
+                    serde_json::from_str(&line).context("a line of the audit log")?;
+                if wanted(&entry) {
+                    entries.push(entry);
+                }
+            }
+            line.clear();
+        }
+        Ok(entries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REFUSED: &str = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"x","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/a/secrets/b","verb":"get","user":{"username":"system:serviceaccount:s:o","groups":["g"]},"sourceIPs":["10.0.0.1"],"objectRef":{"resource":"secrets","namespace":"a","name":"b","apiVersion":"v1"},"responseStatus":{"metadata":{},"status":"Failure","code":403},"requestReceivedTimestamp":"2026-01-01T00:00:00.000001Z","stageTimestamp":"2026-01-01T00:00:00.100000Z","annotations":{"authorization.k8s.io/decision":"forbid","authorization.k8s.io/reason":""}}"#;
+
+    #[test]
+    fn a_refused_request_is_told_from_a_half_written_line() {
+        let path = std::env::temp_dir().join(format!("mooring-audit-{}", std::process::id()));
+        std::fs::write(&path, format!("{REFUSED}\n{{\"half")).unwrap();
+        let log = AuditLog::new(path.clone());
+        let (used, refused) = log
+            .used("system:serviceaccount:s:o", Timestamp::UNIX_EPOCH)
+            .unwrap();
+        assert!(used.is_empty());
+        assert_eq!(
+            refused,
+            ["2026-01-01T00:00:00.000001Z get secrets a/b → 403"]
+        );
+        assert_eq!(log.of_user("somebody", Mark::START).unwrap().len(), 0);
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,141 @@
+//! The store's file, read beside the operator: what it knows of tasks that no status tells.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use protocol::{AttemptId, Event, TaskId};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
+
+use crate::cluster::Cluster;
+use crate::operator;
+
+/// The file's name on the operator's volume.
+pub const FILE: &str = "mooring.db";
+
+/// A reader of the operator's SQLite file.
+#[derive(Clone, Debug)]
+pub struct StoreReader {
+    pool: SqlitePool,
+}
+
+/// The folder of the operator's volume on this machine.
+///
+/// # Errors
+/// When the operator has no volume, or it is not a folder of this machine.
+pub async fn folder(cluster: &Cluster) -> Result<PathBuf> {
+    let claims: Api<PersistentVolumeClaim> =
+        Api::namespaced(cluster.client.clone(), operator::NAMESPACE);
+    let claims = claims.list(&ListParams::default()).await?;
+    let claim = claims
+        .items
+        .first()
+        .context("the operator has no volume claim")?;
+    let volume = claim
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.volume_name.as_ref());
+    volume_folder(
+        cluster,
+        volume.with_context(|| format!("{} is not bound", claim.name_any()))?,
+    )
+    .await
+}
+
+/// The folder of a volume on this machine.
+///
+/// # Errors
+/// When there is no such volume, or it is not a folder of this machine.
+pub async fn volume_folder(cluster: &Cluster, volume: &str) -> Result<PathBuf> {
+    let volumes: Api<PersistentVolume> = Api::all(cluster.client.clone());
+    let spec = volumes.get(volume).await?.spec.unwrap_or_default();
+    let local = spec
+        .local
+        .map(|local| local.path)
+        .or(spec.host_path.map(|host| host.path));
+    Ok(local
+        .with_context(|| format!("{volume} is not a folder of this machine"))?
+        .into())
+}
+
+impl StoreReader {
+    /// Opens the file of the installed operator.
+    ///
+    /// # Errors
+    /// When it cannot be found or opened.
+    pub async fn open(cluster: &Cluster) -> Result<Self> {
+        Self::at(&folder(cluster).await?.join(FILE)).await
+    }
+
+    async fn at(file: &Path) -> Result<Self> {
+        let options = SqliteConnectOptions::new().filename(file).read_only(true);
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .connect_with(options)
+            .await;
+        Ok(Self {
+            pool: pool.with_context(|| format!("open {}", file.display()))?,
+        })
+    }
+
+    /// Everything in a task's timeline: position, attempt, event.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn timeline(&self, task: TaskId) -> Result<Vec<(u64, u32, Event)>> {
+        let rows: Vec<(i64, i64, String)> = sqlx::query_as(TIMELINE)
+            .bind(task.0)
+            .fetch_all(&self.pool)
+            .await?;
+        rows.into_iter()
+            .map(|(position, attempt, event)| {
+                let event = serde_json::from_str(&event).context("an event of the timeline")?;
+                Ok((u64::try_from(position)?, u32::try_from(attempt)?, event))
+            })
+            .collect()
+    }
+
+    /// How many tokens of a task are alive.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn tokens(&self, task: TaskId) -> Result<i64> {
+        Ok(sqlx::query_scalar(TOKENS)
+            .bind(task.0)
+            .fetch_one(&self.pool)
+            .await?)
+    }
+
+    /// Where a task stands, `None` when there is no such row.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn state(&self, task: TaskId) -> Result<Option<String>> {
+        Ok(sqlx::query_scalar(STATE)
+            .bind(task.0)
+            .fetch_optional(&self.pool)
+            .await?)
+    }
+}
+
+/// Reads the id that a status shows.
+///
+/// # Errors
+/// When it is none.
+pub fn task_id(text: &str) -> Result<TaskId> {
+    TaskId::from_str(text).with_context(|| format!("not a task's id: {text}"))
+}
+
+/// The first attempt of a task, which most stories have and no other.
+#[must_use]
+pub fn first_attempt(task: TaskId) -> AttemptId {
+    AttemptId { task, number: 1 }
+}
+
+const TIMELINE: &str =
+    "SELECT position, attempt, event FROM timeline WHERE task = $1 ORDER BY position";
+const TOKENS: &str = "SELECT count(*) FROM tokens WHERE task = $1";
+const STATE: &str = "SELECT state FROM tasks WHERE id = $1";
