@@ -116,7 +116,7 @@ pub struct AgentSessionStatus {
     #[schemars(schema_with = "crate::conditions::list_schema")]
     #[serde(default)]
     pub conditions: Vec<Condition>,
-    /// claimName is the PersistentVolumeClaim with the files and the conversation.
+    /// claimName is the volume claim with the files and the conversation.
     #[schemars(length(max = 253))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim_name: Option<String>,

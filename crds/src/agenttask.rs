@@ -45,11 +45,7 @@ pub use status::{
         json_path = ".status.waiting.limit"
     ),
     printcolumn(name = "Pod", type_ = "string", json_path = ".status.podName"),
-    printcolumn(
-        name = "Started",
-        type_ = "date",
-        json_path = ".status.times.started"
-    ),
+    printcolumn(name = "Started", type_ = "date", json_path = ".status.times.started"),
     printcolumn(
         name = "Finished",
         type_ = "date",

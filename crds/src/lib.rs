@@ -4,6 +4,10 @@
 //! form in which they are installed; `crds/yaml` holds the same, kept equal by a test.
 
 #![expect(
+    clippy::duplicated_attributes,
+    reason = "printer columns have the same type more than once"
+)]
+#![expect(
     unreachable_pub,
     reason = "KubeSchema declares a copy of each struct inside a function"
 )]

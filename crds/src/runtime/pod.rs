@@ -154,7 +154,7 @@ pub struct Toleration {
     #[schemars(with = "TolerationEffect")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TolerationEffect>,
-    /// tolerationSeconds is how long NoExecute is borne. Without it for ever.
+    /// tolerationSeconds is how long a taint that drives pods out is borne; without it for ever.
     #[schemars(range(min = 0, max = 604_800))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<i64>,

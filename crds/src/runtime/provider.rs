@@ -29,7 +29,7 @@ macro_rules! providers {
 providers! {
     /// Claude Code.
     Claude => "claude";
-    /// CodeBuddy.
+    /// `CodeBuddy`.
     Codebuddy => "codebuddy";
     /// Qwen Code.
     Qwen => "qwen";
@@ -37,9 +37,9 @@ providers! {
     Codex => "codex";
     /// OpenCode.
     Opencode => "opencode";
-    /// CodeArts.
+    /// `CodeArts`.
     Codearts => "codearts";
-    /// DevEco.
+    /// `DevEco`.
     Deveco => "deveco";
     /// GitHub Copilot.
     Copilot => "copilot";
@@ -49,7 +49,7 @@ providers! {
     Pi => "pi";
     /// omp, of the family of pi.
     Omp => "omp";
-    /// OpenClaw.
+    /// `OpenClaw`.
     Openclaw => "openclaw";
     /// Antigravity.
     Antigravity => "antigravity";
@@ -69,13 +69,13 @@ providers! {
     Traecli => "traecli";
     /// Grok.
     Grok => "grok";
-    /// QwenPaw.
+    /// `QwenPaw`.
     Qwenpaw => "qwenpaw";
     /// mcode.
     Mcode => "mcode";
     /// dim.
     Dim => "dim";
-    /// ZeroClaw.
+    /// `ZeroClaw`.
     Zeroclaw => "zeroclaw";
     /// dsh.
     Dsh => "dsh";
