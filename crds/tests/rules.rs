@@ -3,6 +3,12 @@
 //! The cases stand in `rules/cases.yaml`, because the same ones are sent to a real apiserver by
 //! `e2e/tests/api_rules.rs`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on fails"
+)]
+
 use std::collections::BTreeSet;
 
 use crds::{Agent, AgentSession, AgentTask, Runtime};

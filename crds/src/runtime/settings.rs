@@ -60,7 +60,7 @@ pub struct Workdir {
     #[schemars(length(min = 1, max = 253))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class_name: Option<String>,
-    /// accessMode is ReadWriteOncePod unless the storage does not know it.
+    /// accessMode keeps a second pod away from the volume, unless the storage knows only the weaker mode.
     #[serde(default)]
     pub access_mode: AccessMode,
 }
