@@ -42,6 +42,9 @@ pub const CLUSTER: &[Package] = &[
     package("util-linux", "nsenter"),
 ];
 
+/// What the demo needs beyond the cluster.
+pub const DEMO: &[Package] = &[package("curl", "curl")];
+
 /// What tests on a real PostgreSQL need.
 pub const POSTGRES: &[Package] = &[package("postgresql", "/usr/lib/postgresql/*/bin/initdb")];
 

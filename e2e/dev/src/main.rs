@@ -1,6 +1,7 @@
 //! The commands of a checkout: `cargo cluster`, `cargo verify`, `cargo demo`.
 
 mod cluster_command;
+mod demo;
 mod images;
 mod verify;
 
@@ -25,6 +26,8 @@ enum Command {
     /// A local Kubernetes cluster out of plain processes.
     #[command(subcommand)]
     Cluster(cluster_command::Action),
+    /// Mooring on a local cluster, from nothing to a conversation that goes on in a new pod.
+    Demo(demo::Arguments),
     /// All that must be green, or the layers that are named.
     Verify(verify::Arguments),
 }
@@ -44,6 +47,7 @@ fn run(arguments: Arguments) -> Result<ExitCode> {
     let checkout = checkout()?;
     match arguments.command {
         Command::Cluster(action) => cluster_command::run(action, home, checkout),
+        Command::Demo(arguments) => demo::run(&arguments, home, checkout),
         Command::Verify(arguments) => verify::run(&arguments, home, checkout),
     }
 }

@@ -95,7 +95,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
         };
         let length = lines[start..]
             .iter()
-            .position(|line| ends(line))
+            .position(ends)
             .map_or(1, |end| end + 1);
         found.push(Function {
             name,

@@ -7,6 +7,7 @@ mod outcome;
 mod postgres;
 mod session;
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -22,8 +23,11 @@ use self::session::Session;
 /// Which layers to run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Layers to run; none means all. `cargo verify list` names them.
+    /// Layers to run; none means all.
     layers: Vec<String>,
+    /// Name the layers and run none.
+    #[arg(long)]
+    list: bool,
     /// With `true`, a skipped layer is a failure.
     #[arg(long, env = "CI", default_value = "false", value_parser = clap::builder::BoolishValueParser::new())]
     ci: bool,
@@ -98,6 +102,10 @@ const LAYERS: [Layer; 13] = [
 
 /// Runs the layers and says how they ended.
 pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Result<ExitCode> {
+    if arguments.list {
+        writeln!(io::stdout(), "{}", known())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let chosen = choose(&arguments.layers)?;
     let mut session = Session::new(home, checkout, arguments.ci);
     let mut rows = Vec::new();
@@ -130,19 +138,19 @@ fn choose(names: &[String]) -> Result<Vec<&'static Layer>> {
     if names.is_empty() {
         return Ok(LAYERS.iter().collect());
     }
-    let known = || {
-        LAYERS
-            .iter()
-            .map(|layer| format!("  {:<14} {}", layer.name, layer.proves))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
     let find = |name: &String| LAYERS.iter().find(|layer| layer.name == name);
     let chosen: Vec<&Layer> = names.iter().filter_map(find).collect();
     if chosen.len() < names.len() {
         bail!("the layers are\n{}", known());
     }
     Ok(chosen)
+}
+
+fn known() -> String {
+    let lines = LAYERS
+        .iter()
+        .map(|layer| format!("  {:<14} {}", layer.name, layer.proves));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]
@@ -157,7 +165,7 @@ mod tests {
             ["store", "unit"]
         );
         assert_eq!(choose(&[]).unwrap().len(), LAYERS.len());
-        let error = choose(&["list".to_owned()]).err().unwrap().to_string();
+        let error = choose(&["other".to_owned()]).err().unwrap().to_string();
         assert!(
             error.contains("  node           stories on a real node"),
             "{error}"
