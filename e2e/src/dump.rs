@@ -97,10 +97,11 @@ async fn timeline(workspace: &Workspace, task: &AgentTask) -> Result<String> {
     let events = workspace.store().await?.timeline(id).await?;
     events
         .iter()
-        .map(|(position, attempt, event)| {
+        .map(|stored| {
+            let event = serde_json::to_string(&stored.event)?;
             Ok(format!(
-                "{position} attempt {attempt}: {}\n",
-                serde_json::to_string(event)?
+                "{} attempt {}: {event}\n",
+                stored.position, stored.attempt
             ))
         })
         .collect()

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 
 use anyhow::{Context as _, Result};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
@@ -15,6 +16,17 @@ use crate::operator;
 
 /// The file's name on the operator's volume.
 pub const FILE: &str = "mooring.db";
+
+/// One event of a timeline.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Its place in the task, from 1 without gaps.
+    pub position: u64,
+    /// Whose event it is.
+    pub attempt: u32,
+    /// What the runner sent.
+    pub event: Event,
+}
 
 /// A reader of the operator's SQLite file.
 #[derive(Clone, Debug)]
@@ -81,19 +93,26 @@ impl StoreReader {
         })
     }
 
-    /// Everything in a task's timeline: position, attempt, event.
+    /// Everything in a task's timeline, by position.
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub async fn timeline(&self, task: TaskId) -> Result<Vec<(u64, u32, Event)>> {
-        let rows: Vec<(i64, i64, String)> = sqlx::query_as(TIMELINE)
+    pub async fn timeline(&self, task: TaskId) -> Result<Vec<Stored>> {
+        let rows: Vec<(i64, i64, i64, i64, String)> = sqlx::query_as(TIMELINE)
             .bind(task.0)
             .fetch_all(&self.pool)
             .await?;
         rows.into_iter()
-            .map(|(position, attempt, event)| {
-                let event = serde_json::from_str(&event).context("an event of the timeline")?;
-                Ok((u64::try_from(position)?, u32::try_from(attempt)?, event))
+            .map(|(position, attempt, seq, at, body)| {
+                Ok(Stored {
+                    position: u64::try_from(position)?,
+                    attempt: u32::try_from(attempt)?,
+                    event: Event {
+                        seq: u64::try_from(seq)?,
+                        at: Timestamp::from_microsecond(at)?,
+                        body: serde_json::from_str(&body).context("an event's body")?,
+                    },
+                })
             })
             .collect()
     }
@@ -136,6 +155,6 @@ pub fn first_attempt(task: TaskId) -> AttemptId {
 }
 
 const TIMELINE: &str =
-    "SELECT position, attempt, event FROM timeline WHERE task = $1 ORDER BY position";
+    "SELECT position, attempt, seq, at, body FROM timeline WHERE task = $1 ORDER BY position";
 const TOKENS: &str = "SELECT count(*) FROM tokens WHERE task = $1";
 const STATE: &str = "SELECT state FROM tasks WHERE id = $1";

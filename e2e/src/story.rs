@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
+use futures::future::LocalBoxFuture;
 
 use crate::cluster::Cluster;
 use crate::workspace::Workspace;
@@ -17,23 +18,34 @@ const LIMIT: Duration = Duration::from_secs(120);
 ///
 /// # Errors
 /// Whatever the story, or the checker after it, says.
-pub async fn story(name: &str, tell: impl AsyncFnOnce(&Workspace) -> Result<()>) -> Result<()> {
-    story_within(LIMIT, name, tell).await
+pub fn story<'a>(
+    name: &'a str,
+    tell: impl AsyncFnOnce(&Workspace) -> Result<()> + 'a,
+) -> LocalBoxFuture<'a, Result<()>> {
+    story_within(LIMIT, name, tell)
 }
 
 /// As [`story`], with a limit of its own.
 ///
 /// # Errors
 /// As [`story`].
-pub async fn story_within(
+pub fn story_within<'a>(
+    limit: Duration,
+    name: &'a str,
+    tell: impl AsyncFnOnce(&Workspace) -> Result<()> + 'a,
+) -> LocalBoxFuture<'a, Result<()>> {
+    Box::pin(told(limit, name, tell))
+}
+
+async fn told(
     limit: Duration,
     name: &str,
     tell: impl AsyncFnOnce(&Workspace) -> Result<()>,
 ) -> Result<()> {
-    let Some(cluster) = connect().await? else {
+    let Some(cluster) = Box::pin(connect()).await? else {
         return Ok(());
     };
-    install::ensure(&cluster).await?;
+    Box::pin(install::ensure(&cluster)).await?;
     let workspace = Workspace::create(&cluster, name).await?;
     // A failed assertion is a panic; what it was about must be seen before the namespace could go.
     let told = AssertUnwindSafe(Box::pin(tell_and_check(limit, &workspace, tell)))
