@@ -18,6 +18,8 @@ use crate::progress::{say, step};
 use crate::template::{Values, fill};
 use crate::{addons, control_plane, leftovers, node, packages, programs};
 
+/// Says, for all users of the machine, where the state of its cluster is.
+const MARK: &str = "/run/mooring-cluster";
 const START_LIMIT: Duration = Duration::from_secs(90);
 const SERVICES: &str = "10.96.0.0/16";
 const PODS: &str = "10.244.0.0/16";
@@ -259,6 +261,8 @@ impl Cluster {
             fs::create_dir_all(self.site.state.join(folder))?;
         }
         self.record(false)?;
+        fs::write(MARK, self.site.state.display().to_string())
+            .context("mark the machine as taken")?;
         leftovers::remember_settings(&self.site.state)?;
         control_plane::start(&self.site)?;
         node::start(&self.site, &NODES[0], archives)?;
@@ -267,7 +271,13 @@ impl Cluster {
     }
 
     fn clean(&self) -> Result<()> {
-        step("taking the cluster down", || leftovers::remove(&self.home))
+        step("taking the cluster down", || leftovers::remove(&self.home))?;
+        match fs::remove_file(MARK) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context("clear the machine's mark")
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     fn basic_images(&self) -> Result<Vec<PathBuf>> {
@@ -313,13 +323,19 @@ impl Cluster {
 
     /// Addresses and bridges exist once, so another checkout's cluster must not be touched while anything of it runs.
     fn refuse_foreign(&self) -> Result<()> {
+        let runs = |state: &Path| daemon::recorded(state).iter().any(Daemon::is_running);
+        let state = fs::read_to_string(MARK).unwrap_or_default();
+        let state = Path::new(state.trim());
+        if state != self.site.state && runs(state) {
+            bail!(
+                "the cluster of another user is up on this machine: its state is in {}",
+                state.display()
+            );
+        }
         let Some(owner) = self.owner() else {
             return Ok(());
         };
-        let runs = daemon::recorded(&self.site.state)
-            .iter()
-            .any(Daemon::is_running);
-        if runs && owner.checkout != self.checkout && owner.checkout.exists() {
+        if owner.checkout != self.checkout && owner.checkout.exists() && runs(&self.site.state) {
             let other = owner.checkout.display();
             bail!(
                 "the cluster of another checkout is up: {other}\nend it with: cd {other} && cargo cluster down"
