@@ -3,3 +3,4 @@
 
 pub mod adapter;
 pub mod adapters;
+pub mod classify;

@@ -1,0 +1,363 @@
+//! Claude Code over stream-JSON (protocols 9.1). One process runs one turn: the message goes in by stdin, the
+//! `result` frame decides, then stdin is closed and the process ends.
+
+mod background;
+mod launch;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, Outcome, SessionEffect};
+use serde_json::Value;
+
+use self::background::Background;
+use super::stream_json::frame::{self, log, text};
+use super::stream_json::verdict::{self, Fault, Judgement, judge, words};
+use super::stream_json::{Meter, Transcript, control};
+use crate::adapter::{
+    Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place,
+    Provider, ResumeOutcome, TimerId,
+};
+use crate::classify;
+
+/// After the last result a process that hangs is given this long.
+const LINGER: Duration = Duration::from_secs(10);
+const LINGER_TIMER: TimerId = TimerId(0);
+
+/// Claude Code.
+pub(super) struct Claude;
+
+impl Provider for Claude {
+    fn id(&self) -> &'static str {
+        "claude"
+    }
+
+    fn context_file(&self) -> &'static str {
+        "CLAUDE.md"
+    }
+
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+        launch::session_files(place, session)
+    }
+
+    fn ladder(&self) -> Ladder {
+        Ladder {
+            interrupt: Duration::from_secs(2),
+            close: Duration::from_secs(1),
+            term: Duration::from_secs(5),
+        }
+    }
+
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+        (
+            launch::command_line(launch),
+            Box::new(Run::new(launch.resume.clone())),
+        )
+    }
+}
+
+/// True for words with which the CLI says that it can never go on with the session asked for.
+fn rejects_session(words: &str) -> bool {
+    let words = words.to_lowercase();
+    [
+        "no conversation found with session id",
+        "no saved session found",
+        "--resume requires a valid session id",
+        "bound to another account",
+        "bound to a different account",
+        "已绑定另外",
+        // The session was recorded under another login.
+        "could not resolve authentication method",
+    ]
+    .iter()
+    .any(|phrase| words.contains(phrase))
+}
+
+/// One run.
+struct Run {
+    asked: Option<String>,
+    session: Option<String>,
+    /// Words with which the session asked for was refused.
+    rejection: Option<String>,
+    transcript: Transcript,
+    meter: Meter,
+    judgement: Option<Judgement>,
+    /// What the CLI runs in the background, as it last said.
+    background: Background,
+    input_open: bool,
+    interrupted: bool,
+    done: bool,
+}
+
+impl Adapter for Run {
+    fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+        if self.done {
+            return;
+        }
+        match input {
+            Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
+            Input::StdoutTooLong(bytes) => {
+                // It may have been a question, and an unanswered one stops the turn.
+                let message =
+                    format!("claude wrote a line of {bytes} bytes, which no frame may have");
+                self.judgement = Some(Err(Fault::new(FailureClass::CliCrashed, message)));
+                self.finish(None, out);
+            }
+            Input::Stderr(line) => {
+                let line = String::from_utf8_lossy(line);
+                if rejects_session(&line) {
+                    self.note_rejection(&line);
+                }
+                out.push(Output::Event(log(
+                    LogLevel::Debug,
+                    format!("stderr: {line}"),
+                )));
+            }
+            Input::Timer(LINGER_TIMER) => self.finish(None, out),
+            Input::Timer(_) => {}
+            Input::Exited(exit) => self.finish(Some(exit), out),
+            Input::Host(HostCommand::Interrupt) => {
+                self.interrupted = true;
+                if self.input_open {
+                    out.push(Output::Write(control::interrupt()));
+                }
+            }
+        }
+    }
+}
+
+impl Run {
+    fn new(asked: Option<String>) -> Self {
+        Self {
+            meter: Meter::new(asked.is_some()),
+            asked,
+            session: None,
+            rejection: None,
+            transcript: Transcript::default(),
+            judgement: None,
+            background: Background::default(),
+            input_open: true,
+            interrupted: false,
+            done: false,
+        }
+    }
+
+    fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
+        let Some(frame) = frame::parse(line) else {
+            if !line.trim().is_empty() {
+                out.push(Output::Event(log(
+                    LogLevel::Debug,
+                    format!("stdout: {line}"),
+                )));
+            }
+            return;
+        };
+        let mut events = Vec::new();
+        match text(&frame, "type") {
+            "assistant" => self
+                .transcript
+                .assistant(&frame, &mut self.meter, &mut events),
+            "user" => self.transcript.user(&frame, &mut events),
+            "system" if text(&frame, "subtype") == "init" => {
+                if self.init(&frame, &mut events) {
+                    self.finish(None, out);
+                    return;
+                }
+            }
+            "system" => self.system(&frame, line, &mut events),
+            "result" => {
+                self.result(&frame, out);
+                return;
+            }
+            "control_request" => match control::answer(&frame) {
+                Some(answer) if self.input_open => out.push(Output::Write(answer)),
+                _ => events.push(log(
+                    LogLevel::Warn,
+                    format!("a request could not be answered: {line}"),
+                )),
+            },
+            // Answers to ours, and withdrawals of questions that were answered at once.
+            "control_response" | "control_cancel_request" => {}
+            // Pieces of what comes whole later, and signs of life.
+            "stream_event" | "keep_alive" | "ui_invalidate" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+        out.extend(events.into_iter().map(Output::Event));
+    }
+
+    /// The start of a turn. True when it is in another conversation than the one asked for: nothing has
+    /// been done in it yet, so the runner can start anew and say so to the agent.
+    fn init(&mut self, frame: &Value, events: &mut Vec<EventBody>) -> bool {
+        let session = text(frame, "session_id");
+        if session.is_empty() {
+            return false;
+        }
+        self.meter.model(text(frame, "model"));
+        if self.session.is_none() {
+            if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != session) {
+                self.rejection = Some(format!(
+                    "claude began session {session} where {asked} was asked for"
+                ));
+                return true;
+            }
+            events.push(EventBody::Status {
+                status: "running".to_owned(),
+                session_id: Some(session.to_owned()),
+            });
+            let (version, model) = (text(frame, "claude_code_version"), text(frame, "model"));
+            events.push(log(
+                LogLevel::Info,
+                format!("Claude Code {version} with {model}"),
+            ));
+        }
+        // A turn may move to a new conversation, as `/clear` does: the newest is the one to resume.
+        self.session = Some(session.to_owned());
+        false
+    }
+
+    fn system(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
+        match text(frame, "subtype") {
+            "api_retry" => events.push(log(LogLevel::Warn, retry_notice(frame))),
+            "status" => {
+                let (status, compacted) = (text(frame, "status"), text(frame, "compact_result"));
+                if status == "compacting" {
+                    events.push(log(LogLevel::Info, "the conversation is being compacted"));
+                } else if !compacted.is_empty() {
+                    events.push(log(
+                        LogLevel::Info,
+                        format!("compacting ended: {compacted}"),
+                    ));
+                }
+            }
+            "permission_denied" => events.push(log(LogLevel::Warn, text(frame, "message"))),
+            "background_tasks_changed" => {
+                self.background = Background::read(frame);
+            }
+            "thinking_tokens" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+    }
+
+    fn result(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        self.meter.result(frame);
+        let turn = self.transcript.end_turn();
+        let judgement = judge(frame, &turn, self.interrupted);
+        if judgement.is_err() {
+            let words = words(frame);
+            if rejects_session(&words) || classify::refuses_history(&words) {
+                self.note_rejection(&words);
+            }
+        }
+        // A turn that the CLI added by itself and in which nothing happened does not undo an answer.
+        let idle = matches!(&judgement, Err(fault) if fault.class == FailureClass::EmptyOutput);
+        if !(idle && matches!(self.judgement, Some(Ok(_)))) {
+            self.judgement = Some(judgement);
+        }
+        if frame::count(frame, "queued_turn_count") == 0 {
+            if std::mem::take(&mut self.input_open) {
+                out.push(Output::CloseStdin);
+            }
+            out.push(Output::SetTimer {
+                id: LINGER_TIMER,
+                after: LINGER,
+            });
+        }
+    }
+
+    fn note_rejection(&mut self, words: &str) {
+        if self.asked.is_some() && self.rejection.is_none() {
+            self.rejection = Some(frame::cut(
+                words.to_owned(),
+                protocol::limits::MESSAGE_BYTES,
+            ));
+        }
+    }
+
+    fn finish(&mut self, exit: Option<Exit>, out: &mut Vec<Output>) {
+        self.done = true;
+        let mut events = Vec::new();
+        self.transcript.close(&mut events);
+        let judgement = self.judge_run(&mut events);
+        out.extend(events.into_iter().map(Output::Event));
+
+        let resume = self.resume_outcome(judgement.is_err());
+        let (output, outcome) = match judgement {
+            Ok(output) => (output, Outcome::Succeeded),
+            Err(fault) => (String::new(), failed(fault, exit)),
+        };
+        let spent = outcome
+            .class()
+            .is_some_and(|class| class.session() == SessionEffect::Retire);
+        let (session, retired) = match self.session.take() {
+            session if spent => (
+                None,
+                session.or_else(|| self.asked.take()).into_iter().collect(),
+            ),
+            session => (session, Vec::new()),
+        };
+        out.push(Output::Done(AdapterResult {
+            outcome,
+            output,
+            session,
+            retired,
+            usage: self.meter.total(),
+            resume,
+        }));
+    }
+
+    /// The judgement of the run, from that of its last turn.
+    fn judge_run(&mut self, events: &mut Vec<EventBody>) -> Judgement {
+        let judgement = self.judgement.take().unwrap_or_else(|| {
+            Err(if self.interrupted {
+                Fault::new(
+                    FailureClass::Cancelled,
+                    "the run was interrupted before it had a result",
+                )
+            } else {
+                Fault::new(FailureClass::CliCrashed, "claude ended without a result")
+            })
+        });
+        match (judgement, &self.rejection) {
+            (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {
+                Err(Fault::new(FailureClass::SessionRejected, words))
+            }
+            (Ok(output), _) => self.background.check(output, events),
+            (fault, _) => fault,
+        }
+    }
+
+    fn resume_outcome(&self, failed: bool) -> ResumeOutcome {
+        match (&self.asked, &self.rejection, &self.session) {
+            (None, _, _) => ResumeOutcome::NotAsked,
+            (Some(_), Some(words), _) if failed => ResumeOutcome::Rejected(words.clone()),
+            (Some(asked), _, Some(_)) => {
+                ResumeOutcome::Continued(format!("claude began its turn in session {asked}"))
+            }
+            (Some(_), _, None) => ResumeOutcome::Unknown("claude named no session".to_owned()),
+        }
+    }
+}
+
+fn failed(fault: Fault, exit: Option<Exit>) -> Outcome {
+    Outcome::Failed {
+        class: fault.class,
+        message: fault.message,
+        exit_code: exit.and_then(|exit| exit.code),
+        signal: exit.and_then(|exit| exit.signal),
+    }
+}
+
+fn retry_notice(frame: &Value) -> String {
+    let count = |key| frame::count(frame, key);
+    let status = match count("error_status") {
+        0 => String::new(),
+        status => format!("{status} "),
+    };
+    format!(
+        "the provider failed ({status}{}); retry {} of {} in {} ms",
+        text(frame, "error"),
+        count("attempt"),
+        count("max_retries"),
+        count("retry_delay_ms"),
+    )
+}

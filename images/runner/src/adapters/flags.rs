@@ -1,0 +1,133 @@
+//! Arguments that a Runtime adds to a CLI's command line, without those that the adapter must set itself.
+
+use protocol::{EventBody, LogLevel};
+
+/// What follows a reserved flag on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Nothing.
+    Nothing,
+    /// Always one value.
+    Value,
+    /// One value, unless the next token is a flag.
+    MaybeValue,
+}
+
+/// Flags that an adapter keeps for itself, as they are written.
+pub(super) type Reserved = [(&'static str, Takes)];
+
+/// `tokens` without the reserved flags and their values, and a note for each flag that was left out. A
+/// value is never shown: it may be a secret.
+pub(super) fn keep(
+    tokens: &[String],
+    reserved: &Reserved,
+    place: &str,
+) -> (Vec<String>, Vec<EventBody>) {
+    let mut kept = Vec::new();
+    let mut notes = Vec::new();
+    let mut tokens = tokens.iter().map(|token| unquote(token)).peekable();
+    while let Some(token) = tokens.next() {
+        let (flag, inline_value) = match token.split_once('=') {
+            Some((flag, _)) => (flag, true),
+            None => (token.as_str(), false),
+        };
+        let Some((flag, takes)) = reserved.iter().find(|(name, _)| *name == flag) else {
+            kept.push(token);
+            continue;
+        };
+        let drops_next = !inline_value
+            && match takes {
+                Takes::Nothing => false,
+                Takes::Value => true,
+                Takes::MaybeValue => tokens.peek().is_some_and(|next| !next.starts_with('-')),
+            };
+        if drops_next {
+            tokens.next();
+        }
+        notes.push(EventBody::Log {
+            level: LogLevel::Warn,
+            content: format!(
+                "{flag} is set by Mooring; the one in the Runtime's {place} was left out"
+            ),
+        });
+    }
+    (kept, notes)
+}
+
+/// Takes off one layer of quotes, as people copy them from a shell: around the whole token, or around the
+/// value of a flag. `key="v"` is no flag and stays.
+fn unquote(token: &str) -> String {
+    if let Some(inner) = quoted(token) {
+        return inner.to_owned();
+    }
+    match token.split_once('=') {
+        Some((flag, value)) if flag.starts_with('-') => {
+            format!("{flag}={}", quoted(value).unwrap_or(value))
+        }
+        _ => token.to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> Option<&str> {
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RESERVED: &Reserved = &[
+        ("-p", Takes::Nothing),
+        ("--format", Takes::Value),
+        ("--resume", Takes::MaybeValue),
+    ];
+
+    fn kept(tokens: &[&str]) -> Vec<String> {
+        let tokens: Vec<String> = tokens.iter().map(ToString::to_string).collect();
+        keep(&tokens, RESERVED, "args").0
+    }
+
+    #[test]
+    fn reserved_flags_go_with_their_values() {
+        for (given, left) in [
+            (vec!["-p", "--x", "1"], vec!["--x", "1"]),
+            (vec!["--format", "json", "--x"], vec!["--x"]),
+            (vec!["--format=json", "--x"], vec!["--x"]),
+            (vec!["--format"], vec![]),
+            (vec!["--format", "--x"], vec![]),
+            (vec!["--resume", "--x"], vec!["--x"]),
+            (vec!["--resume", "id", "--x"], vec!["--x"]),
+            (vec!["\"--format\"", "json"], vec![]),
+            (vec!["--formats", "json"], vec!["--formats", "json"]),
+            (vec!["sub", "word"], vec!["sub", "word"]),
+        ] {
+            assert_eq!(kept(&given), left, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn one_layer_of_quotes_goes() {
+        for (given, left) in [
+            ("'a b'", "a b"),
+            ("--x='a b'", "--x=a b"),
+            ("--x=\"'a'\"", "--x='a'"),
+            ("key=\"v\"", "key=\"v\""),
+            ("'", "'"),
+            ("'a\"", "'a\""),
+        ] {
+            assert_eq!(kept(&[given]), [left], "{given}");
+        }
+    }
+
+    #[test]
+    fn a_note_names_the_flag_and_never_the_value() {
+        let (_, notes) = keep(&["--format=secret".to_owned()], RESERVED, "args");
+        let note = serde_json::to_string(&notes).unwrap();
+        assert!(
+            note.contains("--format is set by Mooring") && !note.contains("secret"),
+            "{note}"
+        );
+    }
+}

@@ -1,0 +1,16 @@
+//! Stream-JSON with control frames: one JSON object a line on both pipes. What the CLIs that speak it have in
+//! common lies here; each has an adapter of its own beside this folder (protocols, family A).
+//!
+//! [`Transcript`] turns what is said and done into events, [`Meter`] counts tokens, [`verdict`] judges a
+//! `result` frame, [`control`] writes what goes to the CLI.
+
+pub(super) mod control;
+pub(super) mod frame;
+
+mod calls;
+mod transcript;
+mod usage;
+pub(super) mod verdict;
+
+pub(super) use transcript::Transcript;
+pub(super) use usage::Meter;
