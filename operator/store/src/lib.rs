@@ -1,1 +1,45 @@
-//! .
+//! Tasks, attempts, sessions, tokens and timelines in SQLite or PostgreSQL.
+//!
+//! One transaction decides each step of a task's life ([`life`]); every write goes through one numbered seam
+//! ([`WritePoint`]); [`Changes`] tells who listens what has changed. Rows hold ids, never a prompt and never
+//! a credential. Instants are whole microseconds.
+
+mod attempts;
+mod audit;
+mod changes;
+mod claim;
+mod db;
+mod error;
+pub mod life;
+mod lock;
+mod open;
+mod sessions;
+mod settings;
+mod tasks;
+mod timeline;
+mod tokens;
+mod verdicts;
+mod waiting;
+mod writes;
+
+use std::sync::Arc;
+
+pub use attempts::{AttemptRow, Opened};
+pub use audit::Violation;
+pub use changes::{Change, Changes};
+pub use claim::{Claimed, Lane, LaneAgent};
+pub use error::{Error, Retry};
+pub use sessions::{Holder, Pointer, RETIRED_SESSIONS, SessionKey, SessionRow};
+pub use settings::Settings;
+pub use tasks::{Entered, NewTask, Summary, TaskObject, TaskRow};
+pub use timeline::{Appended, TimelineEntry};
+pub use tokens::Authenticated;
+pub use verdicts::{Decided, LATE_RESULTS, LateResult};
+pub use waiting::Waiting;
+pub use writes::{Fault, Faults, WritePoint};
+
+/// The open store. A clone is the same store; the last one dropped lets the database go.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<open::Inner>,
+}

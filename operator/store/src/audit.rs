@@ -1,0 +1,100 @@
+//! Looks whether the store keeps its own promises; for tests and for `mooring-operator check`.
+
+use std::fmt;
+
+use crate::db::query;
+use crate::{Error, Store};
+
+/// Rows that one rule names at most.
+const NAMED: u32 = 20;
+
+/// A promise that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The promise, in a sentence.
+    pub rule: &'static str,
+    /// Ids of what breaks it.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.what)
+    }
+}
+
+/// A rule and the statement that finds what breaks it, as ids of tasks or sessions.
+const RULES: &[(&str, &str)] = &[
+    (
+        "a token belongs to the last attempt of an active task",
+        "SELECT tokens.task AS id FROM tokens LEFT JOIN tasks ON tasks.id = tokens.task \
+         AND tasks.attempt = tokens.attempt AND tasks.state IN ('claimed', 'preparing', 'running') \
+         WHERE tasks.id IS NULL LIMIT $1",
+    ),
+    (
+        "an active task has a token",
+        "SELECT id FROM tasks WHERE state IN ('claimed', 'preparing', 'running') \
+         AND NOT EXISTS (SELECT 1 FROM tokens WHERE tokens.task = tasks.id) LIMIT $1",
+    ),
+    (
+        "an active or finishing task holds its session with its last attempt",
+        "SELECT id FROM tasks WHERE state IN ('claimed', 'preparing', 'running', 'finishing') \
+         AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = tasks.session \
+         AND holder_task = tasks.id AND holder_attempt = tasks.attempt) LIMIT $1",
+    ),
+    (
+        "the holder of a session is an attempt of a task that is not finished",
+        "SELECT id FROM sessions WHERE holder_task IS NOT NULL AND NOT EXISTS (SELECT 1 FROM tasks \
+         JOIN attempts ON attempts.task = tasks.id AND attempts.number = tasks.attempt \
+         WHERE tasks.id = sessions.holder_task AND tasks.attempt = sessions.holder_attempt \
+         AND tasks.session = sessions.id AND tasks.state <> 'finished') LIMIT $1",
+    ),
+    (
+        "an attempt is alive exactly while it is the last one of an active task",
+        "SELECT attempts.task AS id FROM attempts JOIN tasks ON tasks.id = attempts.task \
+         WHERE (ended_at IS NULL) <> (tasks.attempt = attempts.number \
+         AND tasks.state IN ('claimed', 'preparing', 'running')) LIMIT $1",
+    ),
+    (
+        "attempts are numbered without a gap",
+        "SELECT id FROM tasks WHERE attempt <> (SELECT count(*) FROM attempts WHERE task = tasks.id) LIMIT $1",
+    ),
+    (
+        "positions of a timeline have no gap",
+        "SELECT id FROM tasks WHERE events <> (SELECT count(*) FROM timeline WHERE task = tasks.id) \
+         OR events <> (SELECT COALESCE(MAX(position), 0) FROM timeline WHERE task = tasks.id) LIMIT $1",
+    ),
+    (
+        "events of an attempt are stored without a gap up to its budget",
+        "SELECT task AS id FROM attempts WHERE last_seq - left_out + CASE WHEN left_out > 0 THEN 1 ELSE 0 END \
+         <> (SELECT count(*) FROM timeline WHERE timeline.task = attempts.task AND attempt = number) LIMIT $1",
+    ),
+    (
+        "a session offers its best queued task",
+        "SELECT id FROM sessions WHERE COALESCE((SELECT CASE WHEN tasks.id = head_task \
+         AND tasks.priority = head_priority AND tasks.created_at = head_created_at THEN 1 ELSE 0 END FROM tasks \
+         WHERE session = sessions.id AND state = 'queued' ORDER BY priority DESC, created_at, tasks.id LIMIT 1), \
+         CASE WHEN head_task IS NULL THEN 1 ELSE 0 END) <> 1 LIMIT $1",
+    ),
+];
+
+impl Store {
+    /// Every promise that does not hold. Reads the whole store: not for every minute.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn violations(&self) -> Result<Vec<Violation>, Error> {
+        let mut reader = self.reader().await?;
+        let mut found = Vec::new();
+        for (rule, statement) in RULES {
+            let ids = query(rule, *statement).bind(NAMED).all(&mut reader).await?;
+            let ids: Result<Vec<_>, _> =
+                ids.iter().map(|row| row.get::<uuid::Uuid>("id")).collect();
+            found.extend(ids?.into_iter().map(|id| Violation {
+                rule,
+                what: id.to_string(),
+            }));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,162 @@
+//! Who listens is told what has changed. Never the only way to find out: a listener that was too slow, or
+//! whose connection broke, is told to look at everything.
+
+use futures::Stream;
+use protocol::TaskId;
+use sqlx::postgres::{PgListener, PgPool};
+use tokio::sync::broadcast;
+use tokio::task::AbortHandle;
+
+use crate::db::{Tx, query};
+use crate::{Error, Store};
+
+const CHANNEL: &str = "mooring_changes";
+/// Changes kept for a slow listener; one that falls further behind is told to look at everything.
+const KEPT: usize = 1024;
+/// Between attempts to listen again, in milliseconds. The driver itself reconnects before this is asked.
+const RELISTEN_MS: u64 = 500;
+
+/// Something has changed, and the change lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Look at this task.
+    Task(TaskId),
+    /// Changes were missed: look at everything.
+    Resync,
+}
+
+/// Changes as they are committed, from the moment this was made. Steps of a task's life, its priority and its
+/// verdicts are told; heartbeats, events and what the controller records about objects are not.
+#[derive(Debug)]
+pub struct Changes {
+    from: broadcast::Receiver<Change>,
+}
+
+impl Changes {
+    /// The next change; `None` once the store is closed. May be dropped and called again without loss.
+    pub async fn next(&mut self) -> Option<Change> {
+        match self.from.recv().await {
+            Ok(change) => Some(change),
+            Err(broadcast::error::RecvError::Lagged(_)) => Some(Change::Resync),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+
+    /// The same as a stream.
+    pub fn into_stream(self) -> impl Stream<Item = Change> + Send {
+        futures::stream::unfold(self, async |mut changes| {
+            changes.next().await.map(|change| (change, changes))
+        })
+    }
+}
+
+impl Store {
+    /// Listens from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes {
+            from: self.inner.changes.sender.subscribe(),
+        }
+    }
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    sender: broadcast::Sender<Change>,
+    listener: Option<AbortHandle>,
+}
+
+impl Sender {
+    /// For a store that only this process writes.
+    pub(crate) fn within_process() -> Self {
+        Self {
+            sender: broadcast::Sender::new(KEPT),
+            listener: None,
+        }
+    }
+
+    /// For a store that others write too: the database tells, also about our own writes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(crate) async fn through_database(pool: &PgPool) -> Result<Self, Error> {
+        let sender = broadcast::Sender::new(KEPT);
+        let listener = listen(pool).await.map_err(|source| Error::Unavailable {
+            doing: "listen for changes",
+            source,
+        })?;
+        let task = tokio::spawn(forward(pool.clone(), listener, sender.clone()));
+        Ok(Self {
+            sender,
+            listener: Some(task.abort_handle()),
+        })
+    }
+
+    /// Puts the changes into the transaction where the database is the one who tells.
+    pub(crate) async fn announce(&self, tx: &mut Tx, changed: &[TaskId]) -> Result<(), Error> {
+        if self.listener.is_some() {
+            for task in changed {
+                let told = query(
+                    "announce a change",
+                    "SELECT pg_notify('mooring_changes', $1)",
+                )
+                .bind(task.to_string());
+                told.execute(&mut *tx).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the listeners of this process where nobody else does.
+    pub(crate) fn publish(&self, changes: impl Iterator<Item = Change>) {
+        if self.listener.is_none() {
+            for change in changes {
+                // An error only says that nobody listens.
+                let _ = self.sender.send(change);
+            }
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if let Some(listener) = &self.listener {
+            listener.abort();
+        }
+    }
+}
+
+async fn listen(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
+    let mut listener = PgListener::connect_with(pool).await?;
+    listener.listen(CHANNEL).await?;
+    Ok(listener)
+}
+
+async fn forward(pool: PgPool, mut listener: PgListener, to: broadcast::Sender<Change>) {
+    loop {
+        match listener.try_recv().await {
+            Ok(Some(told)) => {
+                let change = told.payload().parse().map_or(Change::Resync, Change::Task);
+                let _ = to.send(change);
+            }
+            // The connection broke and was made again; what came between is missed.
+            Ok(None) => {
+                let _ = to.send(Change::Resync);
+            }
+            Err(_) if pool.is_closed() => return,
+            Err(error) => {
+                tracing::warn!(%error, "changes of the store are not heard; trying again");
+                listener = loop {
+                    tokio::time::sleep(std::time::Duration::from_millis(RELISTEN_MS)).await;
+                    match listen(&pool).await {
+                        Ok(listener) => break listener,
+                        Err(_) if pool.is_closed() => return,
+                        Err(error) => tracing::debug!(%error, "still not listening"),
+                    }
+                };
+                let _ = to.send(Change::Resync);
+            }
+        }
+    }
+}

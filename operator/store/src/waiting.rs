@@ -1,0 +1,89 @@
+//! What a queued task waits for.
+
+use protocol::{TaskId, TaskState};
+
+use crate::claim::Lane;
+use crate::db::{Reader, query};
+use crate::{Error, Store, sessions};
+
+/// What a queued task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Its session is held by an attempt of another task, or by an earlier one of its own that is not
+    /// cleared away yet.
+    SessionBusy {
+        /// Whose attempt it is.
+        holder: TaskId,
+    },
+    /// Its agent has as many sessions held as it may.
+    AgentFull {
+        /// How many are held.
+        running: u32,
+        /// How many may be.
+        max: u32,
+    },
+    /// The Runtime has as many sessions held as it may.
+    RuntimeFull {
+        /// How many are held.
+        running: u32,
+        /// How many may be.
+        max: u32,
+    },
+    /// Nothing but its turn.
+    Next,
+}
+
+impl Store {
+    /// What a task waits for in this lane; `None` when it does not wait, or its agent is not of the lane.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub async fn waiting(&self, task: TaskId, lane: &Lane) -> Result<Option<Waiting>, Error> {
+        const AGENT: &str = "SELECT count(*) AS held FROM sessions \
+            WHERE namespace_uid = $1 AND agent = $2 AND holder_task IS NOT NULL";
+        const RUNTIME: &str = "SELECT count(*) AS held FROM sessions \
+            WHERE namespace_uid = $1 AND holder_runtime = $2 AND holder_task IS NOT NULL";
+        let Some(row) = self.task(task).await? else {
+            return Ok(None);
+        };
+        let agent = lane.agents.iter().find(|agent| agent.name == row.agent);
+        let Some(agent) = agent.filter(|_| row.state == TaskState::Queued) else {
+            return Ok(None);
+        };
+        let mut reader = self.reader().await?;
+        if let Some(holder) = sessions::read(&mut reader, row.session).await?.holder {
+            return Ok(Some(Waiting::SessionBusy {
+                holder: holder.attempt.task,
+            }));
+        }
+        let running = held(&mut reader, AGENT, &lane.namespace_uid, &agent.name).await?;
+        if running >= agent.max_concurrent {
+            return Ok(Some(Waiting::AgentFull {
+                running,
+                max: agent.max_concurrent,
+            }));
+        }
+        let running = held(&mut reader, RUNTIME, &lane.namespace_uid, &lane.runtime).await?;
+        if running >= lane.max_pods {
+            return Ok(Some(Waiting::RuntimeFull {
+                running,
+                max: lane.max_pods,
+            }));
+        }
+        Ok(Some(Waiting::Next))
+    }
+}
+
+async fn held(
+    reader: &mut Reader,
+    count: &'static str,
+    namespace_uid: &str,
+    name: &str,
+) -> Result<u32, Error> {
+    query("count holders", count)
+        .bind(namespace_uid)
+        .bind(name)
+        .one(reader)
+        .await?
+        .u32("held")
+}
