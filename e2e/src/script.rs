@@ -71,6 +71,18 @@ impl Script {
         self.step(json!({"do": "memory", "mebibytes": mebibytes}))
     }
 
+    /// Writes bytes, given in hex, into its protocol's stream.
+    #[must_use]
+    pub fn write_bytes(self, hex: &str) -> Self {
+        self.step(json!({"do": "bytes", "hex": hex}))
+    }
+
+    /// Writes one line of this many bytes into its protocol's stream.
+    #[must_use]
+    pub fn write_line(self, bytes: u64) -> Self {
+        self.step(json!({"do": "line", "bytes": bytes}))
+    }
+
     /// The prompt that carries the script.
     #[must_use]
     pub fn prompt(&self) -> String {

@@ -209,7 +209,12 @@ async fn a_token_dies_with_its_namespace() -> Result<()> {
     story("token-ns", async |workspace| {
         workspace.prepare().await?;
         let watched = Watched::start(workspace).await?;
-        Box::pin(token_is_dead_after(Ending::NamespaceDeleted, workspace, &watched)).await
+        Box::pin(token_is_dead_after(
+            Ending::NamespaceDeleted,
+            workspace,
+            &watched,
+        ))
+        .await
     })
     .await
 }

@@ -1,0 +1,235 @@
+//! Bad input, one byte too many, nothing at all: each gets its exact answer, and nothing else happens.
+
+use anyhow::{Result, bail, ensure};
+use crds::{AgentSession, AgentTask};
+use e2e::objects::{at, text};
+use e2e::script::Script;
+use e2e::wait::USUAL;
+use e2e::{Workspace, objects, store, story, wait};
+use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Api, Resource, ResourceExt as _};
+use protocol::EventBody;
+use protocol::limits::PROMPT_BYTES;
+use serde_json::{Value, json};
+
+/// A task like any other, for one thing to be wrong with.
+fn good() -> objects::Draft<AgentTask> {
+    objects::task("bad", "bad", &Script::new())
+}
+
+/// What the apiserver answers to an object of the kind of a task, sent as it stands.
+async fn answer(workspace: &Workspace, object: &Value) -> Result<String> {
+    let kind = GroupVersionKind::gvk("mooring.dev", "v1alpha1", "AgentTask");
+    let resource = ApiResource::from_gvk_with_plural(&kind, &AgentTask::plural(&()));
+    let api: Api<DynamicObject> = Api::namespaced_with(
+        workspace.cluster.client.clone(),
+        &workspace.namespace,
+        &resource,
+    );
+    match api
+        .create(
+            &PostParams::default(),
+            &serde_json::from_value(object.clone())?,
+        )
+        .await
+    {
+        Err(kube::Error::Api(status)) => Ok(format!("{} {}", status.code, status.message)),
+        Ok(made) => {
+            api.delete(&made.name_any(), &DeleteParams::default())
+                .await?;
+            Ok("accepted".to_owned())
+        }
+        Err(error) => bail!(error),
+    }
+}
+
+#[tokio::test]
+async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
+    story("bad-spec", async |workspace| {
+        // Text of two bytes a character: the limit counts bytes, not characters.
+        let long = "é".repeat(PROMPT_BYTES / 2);
+        let cases = [
+            (
+                "a prompt of the greatest length",
+                good().set("/spec/prompt", long.as_str()),
+            ),
+            (
+                "a prompt of one byte more",
+                good().set("/spec/prompt", format!("{long}.")),
+            ),
+            ("an empty prompt", good().set("/spec/prompt", "")),
+            ("an empty subject", good().set("/spec/subject/name", "")),
+            ("an empty Agent", good().set("/spec/agentRef/name", "")),
+            ("no prompt", good().set("/spec/prompt", Value::Null)),
+            (
+                "a subject of another kind",
+                good().set("/spec/subject/kind", "Issue"),
+            ),
+            ("another policy", good().set("/spec/session/policy", "Fork")),
+            ("no time at all", good().set("/spec/deadlineSeconds", 0)),
+            ("an empty spec", good().set("/spec", json!({}))),
+        ];
+        let mut table = String::new();
+        for (what, draft) in cases {
+            table += &format!("{what}\n    {}\n", answer(workspace, draft.value()).await?);
+        }
+        insta::assert_snapshot!("refused_by_the_apiserver", table);
+        Ok(())
+    })
+    .await
+}
+
+/// What a task says that cannot be taken in, once it says it.
+async fn refused(workspace: &Workspace, draft: &objects::Draft<AgentTask>) -> Result<String> {
+    let name = workspace.create_object(draft).await?.name_any();
+    let is_refused = |task: &AgentTask| {
+        objects::condition(task, "Accepted").is_some_and(|(status, _)| status == "False")
+    };
+    let task = workspace
+        .task(&name, "is not accepted", USUAL, is_refused)
+        .await?;
+    let conditions = at(&task, "/status/conditions");
+    let accepted = conditions
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|condition| condition["type"] == "Accepted");
+    let accepted = accepted.cloned().unwrap_or_default();
+    let shown = format!(
+        "{}: {}",
+        accepted["reason"].as_str().unwrap_or_default(),
+        accepted["message"].as_str().unwrap_or_default()
+    );
+    Ok(shown.replace(&workspace.namespace, "NAMESPACE"))
+}
+
+#[tokio::test]
+async fn dangling_references_wait_and_say_for_what() -> Result<()> {
+    story("bad-ref", async |workspace| {
+        workspace
+            .create_object(&objects::agent("homeless", "no-such-runtime"))
+            .await?;
+        let to = |name: &str, agent: &str| {
+            objects::task(name, name, &Script::new())
+                .set("/spec/agentRef/name", agent)
+                .set("/spec/deadlineSeconds", 5)
+        };
+        let table = format!(
+            "an Agent that does not exist\n    {}\na Runtime that does not exist\n    {}\n",
+            refused(workspace, &to("no-agent", "no-such-agent")).await?,
+            refused(workspace, &to("no-runtime", "homeless")).await?,
+        );
+        insta::assert_snapshot!("dangling_references", table);
+        for name in ["no-agent", "no-runtime"] {
+            let over = workspace.finished(name).await?;
+            assert_eq!(text(&over, "/status/failure/class")?, "DeadlineExceeded");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_namespace_without_the_label_gets_nothing_but_a_reason() -> Result<()> {
+    story("bad-ns", async |workspace| {
+        let namespaces: Api<Namespace> = Api::all(workspace.cluster.client.clone());
+        let label = json!({"metadata": {"labels": {"mooring.dev/workspace": null}}});
+        let patch = kube::api::Patch::Merge(label);
+        namespaces
+            .patch(
+                &workspace.namespace,
+                &kube::api::PatchParams::default(),
+                &patch,
+            )
+            .await?;
+        workspace.prepare().await?;
+        let table = refused(workspace, &objects::task("task", "task", &Script::new())).await?;
+        insta::assert_snapshot!("no_workspace", table);
+        let list = ListParams::default();
+        assert_eq!(workspace.api::<Pod>().list(&list).await?.items.len(), 0);
+        assert_eq!(workspace.api::<Secret>().list(&list).await?.items.len(), 0);
+        assert_eq!(
+            workspace
+                .api::<AgentSession>()
+                .list(&list)
+                .await?
+                .items
+                .len(),
+            0
+        );
+        workspace.delete_object::<AgentTask>("task").await?;
+        workspace.gone::<AgentTask>("task", wait::USUAL).await
+    })
+    .await
+}
+
+/// How a run of a script ended: class and message, or the answer.
+async fn ending(workspace: &Workspace, name: &str, script: &Script) -> Result<(AgentTask, String)> {
+    let task = workspace.run(name, name, script).await?;
+    let told = match text(&task, "/status/failure/class") {
+        Ok(class) => format!("{class}: {}", text(&task, "/status/failure/message")?),
+        Err(_) => format!(
+            "succeeded: {}",
+            text(&task, "/status/result/summary").unwrap_or_default()
+        ),
+    };
+    Ok((task, told))
+}
+
+#[tokio::test]
+async fn output_that_is_no_output_is_survived_and_named() -> Result<()> {
+    story("bad-output", async |workspace| {
+        workspace.prepare().await?;
+        let cases = [
+            (
+                "bytes that are no text from a tool",
+                "tool-bytes",
+                Script::new()
+                    .run(r"printf '\377\376'; echo end")
+                    .say("Done."),
+            ),
+            (
+                "bytes that are no text from the CLI",
+                "cli-bytes",
+                Script::new().write_bytes("fffe0a").say("Done."),
+            ),
+            (
+                "a line of 50 MB from the CLI",
+                "long-line",
+                Script::new().write_line(50_000_000).say("Done."),
+            ),
+            ("an empty answer", "empty", Script::new().say("")),
+            (
+                "a tool without output",
+                "silent",
+                Script::new().run("true").say("Done."),
+            ),
+        ];
+        let mut table = String::new();
+        for (what, name, script) in cases {
+            let (task, told) = ending(workspace, name, &script).await?;
+            table += &format!("{what}\n    {told}\n");
+            if name == "tool-bytes" {
+                shows_what_could_be_read(workspace, &task).await?;
+            }
+        }
+        insta::assert_snapshot!("bad_output", table);
+        Ok(())
+    })
+    .await
+}
+
+async fn shows_what_could_be_read(workspace: &Workspace, task: &AgentTask) -> Result<()> {
+    let id = store::task_id(&text(task, "/status/taskId")?)?;
+    let timeline = workspace.store().await?.timeline(id).await?;
+    let shown = timeline.iter().any(|stored| {
+        matches!(&stored.event.body, EventBody::ToolResult { output, .. } if output.contains("end"))
+    });
+    ensure!(
+        shown,
+        "what could be read is not in the timeline: {timeline:?}"
+    );
+    Ok(())
+}
