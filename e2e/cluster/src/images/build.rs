@@ -22,8 +22,10 @@ const PROGRAMS: [&str; 4] = [
     "moor",
     "mooring-fake-agent",
 ];
-/// Certificates of the machine, under the names that node and others look at: a network may have its own authority.
-const CERTIFICATES: &str = "/etc/ssl/certs";
+/// Certificates of the machine, for npm: a network may have its own authority.
+const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
+/// Where RUN steps see them. Not where Debian keeps them, else its package of certificates could not be installed.
+const CERTIFICATES_INSIDE: &str = "/run/build-ca.crt";
 
 /// Builds the programs that go into images and returns their files.
 ///
@@ -126,10 +128,10 @@ fn dockerfile(home: &Home, reference: &str, scratch: &Path) -> Command {
         reference,
     ]);
     build.arg(format!("--build-arg=BASE={BASE}"));
-    build.arg(format!("--volume={CERTIFICATES}:{CERTIFICATES}:ro"));
-    if Path::new(CERTIFICATES).join("ca-certificates.crt").exists() {
+    if Path::new(CERTIFICATES).exists() {
+        build.arg(format!("--volume={CERTIFICATES}:{CERTIFICATES_INSIDE}:ro"));
         build.arg(format!(
-            "--build-arg=NODE_EXTRA_CA_CERTS={CERTIFICATES}/ca-certificates.crt"
+            "--build-arg=NODE_EXTRA_CA_CERTS={CERTIFICATES_INSIDE}"
         ));
     }
     let npm = std::env::home_dir()

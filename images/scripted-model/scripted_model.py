@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""A model endpoint that plays answers from a script, so that a real agent's CLI can be driven with no account.
+
+It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`). `GET /__log` gives back
+every request so far, credentials masked, so that a test can assert what the CLI sent. Standard library only.
+"""
+import argparse
+import json
+import signal
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+import messages
+from scenario import Scenarios
+
+SECRET = {"authorization", "x-api-key", "cookie", "proxy-authorization"}
+# A test asks some dozens of times; whoever asks for ever must not fill the memory.
+MOST_ENTRIES = 10_000
+
+
+class Log:
+    """Requests so far."""
+
+    def __init__(self):
+        self.entries = []
+        self.lock = threading.Lock()
+
+    def add(self, handler, body, scenario=None):
+        """Writes a request down and returns its number."""
+        headers = {key.lower(): value for key, value in handler.headers.items()}
+        entry = {
+            "at": time.time(),
+            "method": handler.command,
+            "path": handler.path,
+            "headers": {key: "<masked>" if key in SECRET else value for key, value in headers.items()},
+            "scenario": scenario,
+            "body": body,
+        }
+        with self.lock:
+            if len(self.entries) < MOST_ENTRIES:
+                self.entries.append(entry)
+            return len(self.entries)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    scenarios = None
+    log = Log()
+
+    def log_message(self, *_):
+        """Requests go into the log that tests read, not to stderr."""
+
+    def do_HEAD(self):
+        self.answer(200, None)
+
+    def do_GET(self):
+        route = urlsplit(self.path).path
+        if route == "/__log":
+            return self.answer(200, self.log.entries)
+        self.log.add(self, None)
+        if route.endswith("/models"):
+            model = {"type": "model", "id": "scripted", "display_name": "Scripted"}
+            return self.answer(200, {"data": [model], "has_more": False})
+        return self.answer(404, messages.error("404"))
+
+    def do_POST(self):
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        route = urlsplit(self.path).path
+        try:
+            request = json.loads(raw)
+        except ValueError:
+            self.log.add(self, raw[:2000].decode("utf-8", "replace"))
+            return self.answer(400, messages.error("400"))
+        if route.endswith("/count_tokens"):
+            self.log.add(self, request)
+            return self.answer(200, {"input_tokens": max(1, len(raw) // 4)})
+        if not route.endswith("/messages"):
+            self.log.add(self, request)
+            return self.answer(404, messages.error("404"))
+        return self.play(request)
+
+    def play(self, request):
+        scenario, turn = self.scenarios.turn(request)
+        # Written down before the answer, so that a client that is killed leaves its request.
+        number = self.log.add(self, request, scenario)
+        time.sleep(turn.get("delay_ms", 0) / 1000)
+        if "error" in turn:
+            return self.answer(int(turn["error"]), messages.error(turn["error"]))
+        if not request.get("stream"):
+            return self.answer(200, messages.message(turn, request, number))
+        return self.stream(turn, messages.events(turn, request, number))
+
+    def stream(self, turn, events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for name, data in events:
+            frame = ("event: %s\ndata: %s\n\n" % (name, json.dumps(data))).encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(frame), frame))
+            self.wfile.flush()
+            time.sleep(turn.get("chunk_delay_ms", 0) / 1000)
+        self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+    def answer(self, status, body):
+        data = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Server(ThreadingHTTPServer):
+    """Each connection on a thread of its own."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request, client_address):
+        # A client that goes away in the middle of an answer is what some tests are about.
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A model endpoint that plays answers from a script")
+    parser.add_argument("--scenarios", required=True, help="the JSON file with the script")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    arguments = parser.parse_args()
+    Handler.scenarios = Scenarios(arguments.scenarios)
+    # As process 1 of a container it would not die of a polite signal otherwise.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server = Server((arguments.host, arguments.port), Handler)
+    print("listening on %s:%d" % server.server_address, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
