@@ -3,6 +3,7 @@
 #
 # The platform's own package holds one native binary, so nothing of Node is needed to run it and no install
 # script is. It lies outside the checkout, keyed by version, and a finished installation is left as it is.
+# With --where it installs nothing.
 set -eu
 
 VERSION="${CLAUDE_VERSION:-2.1.332}"
@@ -16,7 +17,7 @@ PACKAGE="@anthropic-ai/claude-code-linux-$ARCH"
 TARGET="$CACHE/claude-$VERSION"
 PROGRAM="$TARGET/node_modules/$PACKAGE/claude"
 
-if [ ! -x "$PROGRAM" ]; then
+if [ "${1:-}" != --where ] && [ ! -x "$PROGRAM" ]; then
     command -v npm >/dev/null || { echo "npm is missing: apt-get install npm" >&2; exit 1; }
     mkdir -p "$CACHE"
     # Made beside the target and moved: an installation that was cut off is never taken for a whole one.

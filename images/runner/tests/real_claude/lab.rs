@@ -1,0 +1,349 @@
+//! A network with nothing in it but a scripted model, and runs of the real program inside it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use protocol::EventBody;
+use runner::adapter::{
+    Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, TimerId,
+};
+use runner::adapters;
+
+/// No run takes this long, on a busy machine neither.
+const DEADLINE: Duration = Duration::from_secs(90);
+/// The model's, in a network where nobody else is.
+const PORT: &str = "8080";
+/// Lines that wait for the adapter. A full channel blocks the reader, and with it the program.
+const WAITING_LINES: usize = 256;
+
+/// The model's network, home and working directory. Ends with its value.
+pub(crate) struct Lab {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+    model: Child,
+}
+
+/// What came of one run.
+pub(crate) struct Told {
+    /// Everything for the timeline.
+    pub(crate) events: Vec<EventBody>,
+    /// The one result.
+    pub(crate) result: AdapterResult,
+    /// From the start to the result.
+    pub(crate) took: Duration,
+}
+
+/// Why the real program cannot be run here; nothing when it can.
+pub(crate) fn lacking() -> Option<String> {
+    if std::fs::metadata("/proc/self").map_or(true, |own| own.uid() != 0) {
+        return Some("a network of its own needs root".to_owned());
+    }
+    let program = program();
+    match program {
+        Ok(program) if program.is_file() => None,
+        Ok(program) => Some(format!(
+            "no {}; images/runner/tests/install-claude.sh installs it",
+            program.display()
+        )),
+        Err(error) => Some(format!("{error:#}")),
+    }
+}
+
+fn source(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+fn program() -> Result<PathBuf> {
+    let output = Command::new(source("tests/install-claude.sh"))
+        .arg("--where")
+        .output()?;
+    ensure!(
+        output.status.success(),
+        "install-claude.sh --where: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?.trim_end().into())
+}
+
+impl Lab {
+    /// Starts the model and waits until it listens.
+    pub(crate) fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        for name in ["home", "work"] {
+            std::fs::create_dir(folder.path().join(name))?;
+        }
+        let mut model = Command::new("unshare")
+            .args(["--net", "--pid", "--fork", "--kill-child", "--", "sh", "-c"])
+            .arg("ip link set lo up && exec python3 \"$@\"")
+            .arg("sh")
+            .arg(source("../scripted-model/scripted_model.py"))
+            .args(["--port", PORT, "--scenarios"])
+            .arg(source("tests/real_claude/scenarios.json"))
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting the scripted model")?;
+        let stdout = model.stdout.take().context("stdout")?;
+        let lab = Self {
+            program: program()?,
+            folder,
+            model,
+        };
+        // Its one line comes once the port is open; an end of file means that it could not start.
+        let mut said = String::new();
+        BufReader::new(stdout).read_line(&mut said)?;
+        ensure!(
+            said.starts_with("listening"),
+            "the scripted model does not listen"
+        );
+        Ok(lab)
+    }
+
+    /// The files in which the program may keep a conversation, as the adapter says.
+    pub(crate) fn session_files(&self, session: &str) -> Vec<PathBuf> {
+        let (home, cwd, env) = (
+            self.folder.path().join("home"),
+            self.folder.path().join("work"),
+            BTreeMap::new(),
+        );
+        let place = Place {
+            home: &home,
+            cwd: &cwd,
+            env: &env,
+        };
+        adapters::find("claude")
+            .map(|claude| claude.session_files(&place, session))
+            .unwrap_or_default()
+    }
+
+    /// Runs the program once. `watch` sees each event and may want something of the program.
+    pub(crate) fn run(
+        &self,
+        message: &str,
+        resume: Option<&str>,
+        watch: impl FnMut(&EventBody) -> Option<HostCommand>,
+    ) -> Result<Told> {
+        let launch = Launch {
+            command: vec![self.program.display().to_string()],
+            launch_prefix: Vec::new(),
+            args: Vec::new(),
+            model: None,
+            cwd: self.folder.path().join("work"),
+            home: self.folder.path().join("home"),
+            root: true,
+            resume: resume.map(str::to_owned),
+            message: message.to_owned(),
+        };
+        let (line, adapter) = adapters::find("claude")
+            .context("no adapter for claude")?
+            .launch(&launch);
+        let process = Process::start(&mut self.command(&launch, &line), &line)?;
+        Drive {
+            process,
+            adapter,
+            watch,
+            timers: BTreeMap::new(),
+            events: Vec::new(),
+            began: Instant::now(),
+        }
+        .until_done()
+    }
+
+    /// The command line inside the model's network. A PID namespace around it leaves no orphan behind.
+    fn command(&self, launch: &Launch, line: &CommandLine) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--net=/proc/{}/ns/net", self.model.id()))
+            .args([
+                "--",
+                "unshare",
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "--mount-proc",
+                "--",
+            ])
+            .args(&line.argv)
+            .current_dir(&launch.cwd)
+            .env_clear()
+            .envs(line.env_defaults.iter().cloned())
+            .env("HOME", &launch.home)
+            .env(
+                "PATH",
+                "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            )
+            .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{PORT}"))
+            .env("ANTHROPIC_API_KEY", "any")
+            .env("CLAUDE_CODE_MAX_RETRIES", "1");
+        command
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        end(&mut self.model);
+    }
+}
+
+/// Ends a child and takes its exit; both fail only when it has gone already.
+fn end(child: &mut Child) {
+    drop(child.kill());
+    drop(child.wait());
+}
+
+/// The running program, its pipes read by threads.
+struct Process {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<Line>,
+}
+
+enum Line {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+}
+
+impl Process {
+    fn start(command: &mut Command, line: &CommandLine) -> Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("starting the program")?;
+        let (sender, lines) = sync_channel(WAITING_LINES);
+        read(
+            child.stdout.take().context("stdout")?,
+            Line::Stdout,
+            sender.clone(),
+        );
+        read(child.stderr.take().context("stderr")?, Line::Stderr, sender);
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
+            stdin.write_all(&line.stdin)?;
+        }
+        Ok(Self {
+            child,
+            stdin,
+            lines,
+        })
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        end(&mut self.child);
+    }
+}
+
+/// Sends the lines of a pipe until its end. The channel closes when both readers are gone.
+fn read(pipe: impl Read + Send + 'static, kind: fn(Vec<u8>) -> Line, sender: SyncSender<Line>) {
+    std::thread::spawn(move || {
+        let lines = BufReader::new(pipe)
+            .split(b'\n')
+            .map_while(std::io::Result::ok);
+        for line in lines {
+            if sender.send(kind(line)).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// A run under way: does what the adapter asks for and tells it what happens.
+struct Drive<W> {
+    process: Process,
+    adapter: Box<dyn Adapter>,
+    watch: W,
+    timers: BTreeMap<TimerId, Instant>,
+    events: Vec<EventBody>,
+    began: Instant,
+}
+
+impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
+    fn until_done(mut self) -> Result<Told> {
+        loop {
+            let end = self.began + DEADLINE;
+            let (next, timer) = self
+                .timers
+                .iter()
+                .map(|(id, at)| (*at, Some(*id)))
+                .min()
+                .map_or((end, None), |timer| timer.min((end, None)));
+            let line = self
+                .process
+                .lines
+                .recv_timeout(next.saturating_duration_since(Instant::now()));
+            let result = match (line, timer) {
+                (Ok(Line::Stdout(line)), _) => self.give(Input::Stdout(&line))?,
+                (Ok(Line::Stderr(line)), _) => self.give(Input::Stderr(&line))?,
+                (Err(RecvTimeoutError::Disconnected), _) => {
+                    let exit = self.exit()?;
+                    self.give(Input::Exited(exit))?
+                }
+                (Err(RecvTimeoutError::Timeout), Some(id)) => {
+                    self.timers.remove(&id);
+                    self.give(Input::Timer(id))?
+                }
+                (Err(RecvTimeoutError::Timeout), None) => {
+                    bail!("no end within {DEADLINE:?}: {:#?}", self.events)
+                }
+            };
+            if let Some(result) = result {
+                return Ok(Told {
+                    events: self.events,
+                    result,
+                    took: self.began.elapsed(),
+                });
+            }
+        }
+    }
+
+    fn give(&mut self, input: Input<'_>) -> Result<Option<AdapterResult>> {
+        let mut out = Vec::new();
+        self.adapter.handle(input, &mut out);
+        let mut wanted = Vec::new();
+        for output in out {
+            match output {
+                Output::Event(event) => {
+                    wanted.extend((self.watch)(&event));
+                    self.events.push(event);
+                }
+                Output::Write(bytes) => {
+                    self.process
+                        .stdin
+                        .as_mut()
+                        .context("stdin is closed")?
+                        .write_all(&bytes)?;
+                }
+                Output::CloseStdin => self.process.stdin = None,
+                Output::SetTimer { id, after } => {
+                    self.timers.insert(id, Instant::now() + after);
+                }
+                Output::Done(result) => return Ok(Some(result)),
+            }
+        }
+        for command in wanted {
+            if let Some(result) = self.give(Input::Host(command))? {
+                return Ok(Some(result));
+            }
+        }
+        Ok(None)
+    }
+
+    fn exit(&mut self) -> Result<Exit> {
+        use std::os::unix::process::ExitStatusExt as _;
+        let status = self.process.child.wait()?;
+        Ok(Exit {
+            code: status.code(),
+            signal: status.signal(),
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! The adapter against the real Claude Code: no account, no network but a scripted model's. A program that is
+//! written by us would agree with us about everything; this one does not.
+
+mod lab;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use lab::{Lab, Told};
+use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
+use runner::adapter::{HostCommand, ResumeOutcome};
+
+/// Gives the test a lab, or says why there is none and leaves. In CI that is a failure.
+macro_rules! lab {
+    () => {
+        match lab::lacking() {
+            None => Lab::start()?,
+            Some(why) => {
+                println!("skipped: {why}");
+                ensure!(
+                    std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+                    "skipped in CI: {why}"
+                );
+                return Ok(());
+            }
+        }
+    };
+}
+
+impl Lab {
+    fn say(&self, message: &str, resume: Option<&str>) -> Result<Told> {
+        self.run(message, resume, |_| None)
+    }
+}
+
+impl Told {
+    fn session(&self) -> Result<&str> {
+        self.result
+            .session
+            .as_deref()
+            .with_context(|| format!("no session: {:?}", self.result))
+    }
+
+    fn class(&self) -> Option<FailureClass> {
+        self.result.outcome.class()
+    }
+
+    /// The outputs of the tools, in order, with how they ended.
+    fn tools(&self) -> Vec<(&str, Option<ToolStatus>)> {
+        self.events
+            .iter()
+            .filter_map(|event| {
+                if let EventBody::ToolResult { output, status, .. } = event {
+                    Some((output.as_str(), *status))
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn has(&self, wanted: &EventBody) -> bool {
+        self.events.contains(wanted)
+    }
+}
+
+/// A word that nobody can guess.
+fn word() -> Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/uuid")?
+        .trim_end()
+        .replace('-', ""))
+}
+
+#[test]
+fn it_answers() -> Result<()> {
+    let lab = lab!();
+    let told = lab.say("[scenario:text] hi", None)?;
+    assert_eq!(told.result.outcome, Outcome::Succeeded);
+    assert_eq!(told.result.output, "Hello from the scripted model.");
+    let session = told.session()?.to_owned();
+    assert!(told.has(&EventBody::Status {
+        status: "running".to_owned(),
+        session_id: Some(session.clone())
+    }));
+    assert!(told.has(&EventBody::Text {
+        content: "Hello from the scripted model.".to_owned()
+    }));
+    let usage: Vec<_> = told
+        .result
+        .usage
+        .values()
+        .map(|usage| (usage.input, usage.output))
+        .collect();
+    assert_eq!(usage, [(1200, 12)]);
+
+    // Where the adapter says that the conversation lies, it lies.
+    let files = lab.session_files(&session);
+    assert_eq!(files.len(), 1);
+    assert!(std::fs::metadata(&files[0])?.len() > 0);
+    Ok(())
+}
+
+#[test]
+fn it_thinks_before_it_answers() -> Result<()> {
+    let lab = lab!();
+    let told = lab.say("[scenario:thinking] hi", None)?;
+    assert_eq!(told.result.output, "Thought, then said.");
+    assert!(told.has(&EventBody::Thinking {
+        content: "One thought.".to_owned()
+    }));
+    Ok(())
+}
+
+#[test]
+fn it_uses_a_tool() -> Result<()> {
+    let lab = lab!();
+    let told = lab.say("[scenario:shell] go", None)?;
+    assert_eq!(told.result.outcome, Outcome::Succeeded);
+    let tools = told.tools();
+    assert!(
+        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if output.starts_with("scripted-42\n")),
+        "{tools:?}"
+    );
+    Ok(())
+}
+
+/// The rewrite arrives in time though the first message follows `initialize` at once.
+#[test]
+fn what_would_run_in_the_background_gives_its_output() -> Result<()> {
+    let lab = lab!();
+    let told = lab.say("[scenario:background] go", None)?;
+    assert_eq!(told.result.output, "It ran.");
+    assert_eq!(told.tools(), [("scripted-42", Some(ToolStatus::Completed))]);
+    Ok(())
+}
+
+#[test]
+fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
+    let lab = lab!();
+    let word = word()?;
+    let first = lab.say(&format!("[scenario:text] Remember the word {word}."), None)?;
+    let session = first.session()?;
+    let second = lab.say("[scenario:recall] Which word was it?", Some(session))?;
+    assert_eq!(second.result.output, format!("The word was {word}."));
+    assert_eq!(second.session()?, session);
+    assert!(
+        matches!(second.result.resume, ResumeOutcome::Continued(_)),
+        "{:?}",
+        second.result.resume
+    );
+    // The program also tells the tokens of the whole conversation; these are the turn's.
+    let usage: Vec<_> = second
+        .result
+        .usage
+        .values()
+        .map(|usage| usage.input)
+        .collect();
+    assert_eq!(usage, [100]);
+
+    let fresh = lab.say("[scenario:recall] Which word was it?", None)?;
+    assert_eq!(fresh.result.output, "I do not know of any word.");
+    Ok(())
+}
+
+#[test]
+fn an_unknown_session_is_rejected_with_evidence() -> Result<()> {
+    let lab = lab!();
+    let unknown = "11111111-2222-4333-8444-555555555555";
+    let told = lab.say("[scenario:text] hi", Some(unknown))?;
+    assert_eq!(told.class(), Some(FailureClass::SessionRejected));
+    assert!(
+        matches!(&told.result.resume, ResumeOutcome::Rejected(words) if words.contains(unknown))
+    );
+    assert_eq!(
+        (&told.result.session, &told.result.retired[..]),
+        (&None, &[unknown.to_owned()][..])
+    );
+    assert!(!lab.session_files(unknown).iter().any(|file| file.exists()));
+    Ok(())
+}
+
+#[test]
+fn it_can_be_interrupted_in_a_tool_and_resumed() -> Result<()> {
+    let lab = lab!();
+    let told = lab.run("[scenario:long-command] go", None, |event| {
+        matches!(event, EventBody::ToolUse { .. }).then_some(HostCommand::Interrupt)
+    })?;
+    assert_eq!(told.class(), Some(FailureClass::Cancelled));
+    assert!(
+        told.took < Duration::from_secs(40),
+        "the command alone takes 50 s: {:?}",
+        told.took
+    );
+    assert!(
+        matches!(told.tools()[..], [(_, Some(ToolStatus::Failed))]),
+        "{:?}",
+        told.tools()
+    );
+    let session = told.session()?;
+    let next = lab.say("[scenario:text] hi", Some(session))?;
+    assert_eq!(next.result.outcome, Outcome::Succeeded);
+    assert_eq!(next.session()?, session);
+    Ok(())
+}
+
+#[test]
+fn it_can_be_interrupted_while_it_answers() -> Result<()> {
+    let lab = lab!();
+    let told = lab.run("[scenario:slow-text] go", None, |event| {
+        matches!(event, EventBody::Status { .. }).then_some(HostCommand::Interrupt)
+    })?;
+    assert_eq!(told.class(), Some(FailureClass::Cancelled));
+    assert!(
+        told.took < Duration::from_secs(15),
+        "the answer alone takes 19 s: {:?}",
+        told.took
+    );
+    Ok(())
+}
+
+#[test]
+fn failures_of_the_provider_have_their_class() -> Result<()> {
+    let lab = lab!();
+    for (scenario, class) in [
+        ("http-401", FailureClass::ProviderAuth),
+        ("http-529", FailureClass::ProviderOverloaded),
+        ("http-404", FailureClass::ModelNotFound),
+        ("http-429", FailureClass::ProviderOverloaded),
+        ("http-500", FailureClass::ProviderServerError),
+    ] {
+        let told = lab.say(&format!("[scenario:{scenario}] hi"), None)?;
+        assert_eq!(told.class(), Some(class), "{scenario}: {:?}", told.result);
+        assert_eq!(told.result.output, "", "{scenario}");
+        assert!(
+            told.events
+                .iter()
+                .any(|event| matches!(event, EventBody::Error { .. })),
+            "{scenario} is told"
+        );
+    }
+    Ok(())
+}
