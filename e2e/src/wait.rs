@@ -59,7 +59,8 @@ pub async fn object<K: Watchable, T>(
     mut look: impl FnMut(Option<&K>) -> Option<T>,
 ) -> Result<T> {
     let mut last = None;
-    let found = tokio::time::timeout(limit, async {
+    // Boxed: a watch is large, and stories wait often.
+    let watched = Box::pin(async {
         let mut states = pin!(watcher::watch_object(api.clone(), name).default_backoff());
         while let Some(state) = states.try_next().await? {
             let found = look(state.as_ref());
@@ -69,9 +70,8 @@ pub async fn object<K: Watchable, T>(
             }
         }
         bail!("the watch ended")
-    })
-    .await;
-    match found {
+    });
+    match tokio::time::timeout(limit, watched).await {
         Ok(found) => found.with_context(|| format!("watch {name}: {what}")),
         Err(_) => {
             let shown = last.map_or_else(

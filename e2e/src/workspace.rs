@@ -115,8 +115,7 @@ impl Workspace {
         K: Watchable + Resource<Scope = NamespaceResourceScope>,
     {
         let object = draft.object()?;
-        self.api()
-            .create(&PostParams::default(), &object)
+        Box::pin(self.api().create(&PostParams::default(), &object))
             .await
             .with_context(|| format!("create {}", draft.value()))
     }
