@@ -1,0 +1,119 @@
+//! Reading a script out of a prompt.
+
+use std::time::Duration;
+
+/// One line of a script.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Remember(String),
+    Recall,
+    Answer(String),
+    Think(String),
+    Run(String),
+    Background(String),
+    Sleep(Duration),
+    Flood { count: u64, pause: Duration },
+    StopChain,
+    LongLine(usize),
+    Bytes(Vec<u8>),
+    Stderr(String),
+    Memory { mebibytes: usize },
+    IgnoreTerm,
+    Hang,
+    Crash(i32),
+    Fail(String),
+}
+
+/// The steps of a prompt, and of each line that cannot be read the line.
+pub(crate) fn steps(prompt: &str) -> Vec<Result<Step, String>> {
+    prompt
+        .lines()
+        .map(str::trim)
+        .filter_map(|line| {
+            if let Some(word) = line.strip_prefix("remember:") {
+                return Some(Ok(Step::Remember(word.trim().to_owned())));
+            }
+            let (verb, rest) = split(line.strip_prefix("do:")?);
+            Some(step(verb, argument(rest)).ok_or_else(|| line.to_owned()))
+        })
+        .collect()
+}
+
+fn split(line: &str) -> (&str, &str) {
+    let line = line.trim();
+    line.split_once(' ').unwrap_or((line, ""))
+}
+
+fn argument(rest: &str) -> String {
+    let rest = rest.trim();
+    if rest.starts_with('"')
+        && let Ok(text) = serde_json::from_str(rest)
+    {
+        return text;
+    }
+    rest.to_owned()
+}
+
+fn step(verb: &str, argument: String) -> Option<Step> {
+    Some(match verb {
+        "recall" => Step::Recall,
+        "answer" => Step::Answer(argument),
+        "think" => Step::Think(argument),
+        "run" => Step::Run(argument),
+        "background" => Step::Background(argument),
+        "sleep" => Step::Sleep(Duration::try_from_secs_f64(argument.parse().ok()?).ok()?),
+        "flood" => {
+            let (count, pause) = split(&argument);
+            let pause = if pause.is_empty() {
+                0
+            } else {
+                pause.trim().parse().ok()?
+            };
+            Step::Flood {
+                count: count.parse().ok()?,
+                pause: Duration::from_millis(pause),
+            }
+        }
+        "stop-chain" => Step::StopChain,
+        "long-line" => Step::LongLine(argument.parse().ok()?),
+        "bytes" => Step::Bytes(hex::decode(argument).ok()?),
+        "stderr" => Step::Stderr(argument),
+        "memory" => Step::Memory {
+            mebibytes: argument.parse().ok()?,
+        },
+        "ignore-term" => Step::IgnoreTerm,
+        "hang" => Step::Hang,
+        "crash" if argument.is_empty() => Step::Crash(3),
+        "crash" => Step::Crash(argument.parse().ok()?),
+        "fail" => Step::Fail(argument),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_steps_and_words_do_not() {
+        let prompt = "Some words, do: nothing\nremember: lantern\n do: sleep 0.5\ndo: run \"a\\nb\"\ndo: flood 3 10\n\
+                      do: crash\ndo: crash 7\ndo: answer \"quoted\" text\ndo: recall\ndo: fly\ndo: sleep long";
+        let read = steps(prompt);
+        let wanted = vec![
+            Ok(Step::Remember("lantern".into())),
+            Ok(Step::Sleep(Duration::from_millis(500))),
+            Ok(Step::Run("a\nb".into())),
+            Ok(Step::Flood {
+                count: 3,
+                pause: Duration::from_millis(10),
+            }),
+            Ok(Step::Crash(3)),
+            Ok(Step::Crash(7)),
+            Ok(Step::Answer("\"quoted\" text".into())),
+            Ok(Step::Recall),
+            Err("do: fly".into()),
+            Err("do: sleep long".into()),
+        ];
+        assert_eq!(read, wanted);
+    }
+}
