@@ -579,6 +579,18 @@ fn a_history_that_the_provider_refuses_is_evidence_against_the_session() {
     );
 }
 
+#[test]
+fn a_missing_login_does_not_cost_the_conversation() {
+    let refused = r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","result":"Could not resolve authentication method."}"#;
+    let out = told(Some("s1"), &[INIT, refused]);
+    assert_eq!(result(&out).outcome.class(), Some(C::ProviderAuth));
+    assert!(matches!(result(&out).resume, ResumeOutcome::Rejected(_)));
+    assert_eq!(
+        (result(&out).session.as_deref(), &result(&out).retired[..]),
+        (Some("s1"), &[][..])
+    );
+}
+
 mod any_input {
     use proptest::prelude::*;
 

@@ -24,6 +24,10 @@ use crate::classify;
 const LINGER: Duration = Duration::from_secs(10);
 const LINGER_TIMER: TimerId = TimerId(0);
 
+/// What is said when the session was recorded under another login, but also when there is no login at all:
+/// good enough to try without the session, not to give it up.
+const OTHER_LOGIN: &str = "could not resolve authentication method";
+
 /// Claude Code.
 pub(super) struct Claude;
 
@@ -66,8 +70,7 @@ fn rejects_session(words: &str) -> bool {
         "bound to another account",
         "bound to a different account",
         "已绑定另外",
-        // The session was recorded under another login.
-        "could not resolve authentication method",
+        OTHER_LOGIN,
     ]
     .iter()
     .any(|phrase| words.contains(phrase))
@@ -176,8 +179,9 @@ impl Run {
                     format!("a request could not be answered: {line}"),
                 )),
             },
-            // Answers to ours, and withdrawals of questions that were answered at once.
-            "control_response" | "control_cancel_request" => {}
+            "control_response" => events.extend(control::refusal(&frame)),
+            // Withdraws a question, each of which was answered at once.
+            "control_cancel_request" => {}
             // Pieces of what comes whole later, and signs of life.
             "stream_event" | "keep_alive" | "ui_invalidate" => {}
             _ => events.push(log(LogLevel::Debug, line)),
@@ -318,10 +322,16 @@ impl Run {
             })
         });
         match (judgement, &self.rejection) {
-            (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {
-                Err(Fault::new(FailureClass::SessionRejected, words))
-            }
             (Ok(output), _) => self.background.check(output, events),
+            (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {
+                let other_login = words.to_lowercase().contains(OTHER_LOGIN);
+                let class = if other_login {
+                    FailureClass::ProviderAuth
+                } else {
+                    FailureClass::SessionRejected
+                };
+                Err(Fault::new(class, words))
+            }
             (fault, _) => fault,
         }
     }

@@ -1,9 +1,10 @@
 //! Control frames: what the host asks of the CLI, and its answer to whatever the CLI asks. A request that
 //! is left unanswered stops the turn, so there is an answer to each.
 
+use protocol::{EventBody, LogLevel};
 use serde_json::{Value, json};
 
-use super::frame::{flag, text};
+use super::frame::{flag, log, text};
 
 /// Names the callback for [`initialize`]; any string does.
 const PRE_TOOL_USE: &str = "pre-tool-use";
@@ -57,6 +58,18 @@ pub(in crate::adapters) fn answer(frame: &Value) -> Option<Vec<u8>> {
             "response": {"subtype": "error", "request_id": id, "error": "not supported"},
         }),
     }))
+}
+
+/// What a reader should know of a `control_response`: that the CLI refused what we asked.
+pub(in crate::adapters) fn refusal(frame: &Value) -> Option<EventBody> {
+    let response = frame.get("response")?;
+    (text(response, "subtype") == "error").then(|| {
+        let (id, error) = (text(response, "request_id"), text(response, "error"));
+        log(
+            LogLevel::Warn,
+            format!("the request {id} was refused: {error}"),
+        )
+    })
 }
 
 /// No opinion, except on work in the background: nobody would be there when it ends.
