@@ -305,12 +305,11 @@ mod tests {
 
     use super::*;
 
+    /// Real texts that the order of the taxonomy alone would put into the wrong class.
     #[test]
-    fn words_seen_at_real_clis() {
+    fn corrections_of_the_order() {
         let rate = "429 Rate limit reached for m in organization o on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000";
-        let overflow = "Prompt is too long · the request is ~208310 tokens (limit 200000) but this conversation is only ~2634 tokens";
         for (text, class) in [
-            // Where the order of the taxonomy alone would be wrong.
             (rate, C::ProviderOverloaded),
             (
                 "There's an issue with the selected model (m). It may not exist or you may not have access to it.",
@@ -344,7 +343,15 @@ mod tests {
                 "Context length exceeded (19 tokens). Cannot compress further",
                 C::ContextOverflow,
             ),
-            // The others.
+        ] {
+            assert_eq!(classify(text), class, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_seen_at_real_clis() {
+        let overflow = "Prompt is too long · the request is ~208310 tokens (limit 200000) but this conversation is only ~2634 tokens";
+        for (text, class) in [
             (overflow, C::ContextOverflow),
             ("Your tokens exceed the limit", C::ContextOverflow),
             ("Not logged in · Please run /login", C::ProviderAuth),
