@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
@@ -15,7 +16,7 @@ use tokio::sync::OnceCell;
 use crate::cluster::{Cluster, run};
 use crate::operator::{NAME, NAMESPACE, Operator};
 use crate::settings::{Images, checkout};
-use crate::wait::now;
+use crate::wait::{self, USUAL, now};
 use crate::workspace::MARK;
 
 /// What a failed story left is kept this long for whoever looks, unless another operator is installed.
@@ -23,6 +24,11 @@ const KEEP: SignedDuration = SignedDuration::from_mins(15);
 
 /// Once per process; other processes find it done.
 static DONE: OnceCell<()> = OnceCell::const_new();
+/// As [`DONE`], of the custom resources alone.
+static CRDS: OnceCell<()> = OnceCell::const_new();
+
+/// The release of the custom resources.
+pub const CRDS_NAME: &str = "mooring-crds";
 
 /// Installs the charts, or upgrades what is installed when charts or images changed, and waits for the operator.
 ///
@@ -32,24 +38,48 @@ pub async fn ensure(cluster: &Cluster) -> Result<()> {
     DONE.get_or_try_init(|| install(cluster)).await.map(drop)
 }
 
+/// Installs the custom resources alone, or upgrades them when their chart changed.
+///
+/// # Errors
+/// When helm fails or the apiserver does not serve them.
+pub async fn crds(cluster: &Cluster) -> Result<()> {
+    CRDS.get_or_try_init(|| install_crds(cluster))
+        .await
+        .map(drop)
+}
+
 async fn install(cluster: &Cluster) -> Result<()> {
-    let charts = checkout().join("charts");
-    let content = fingerprint(&charts, &cluster.settings.images)?;
-    let is_new = installed(cluster).await? != Some(content.clone());
+    crds(cluster).await?;
+    let chart = checkout().join("charts").join("mooring");
+    let values = values(&cluster.settings.images);
+    let content = fingerprint(&chart, &values)?;
+    let is_new = installed(cluster, NAME).await? != Some(content.clone());
     remove_leftovers(cluster, is_new).await?;
     if is_new {
-        let values = values(&cluster.settings.images);
-        upgrade(
-            cluster,
-            "mooring-crds",
-            &charts.join("mooring-crds"),
-            &content,
-            &[],
-        )
-        .await?;
-        upgrade(cluster, NAME, &charts.join("mooring"), &content, &values).await?;
+        upgrade(cluster, NAME, &chart, &content, &values).await?;
     }
     Operator::new(cluster).ready().await
+}
+
+async fn install_crds(cluster: &Cluster) -> Result<()> {
+    let chart = checkout().join("charts").join(CRDS_NAME);
+    let content = fingerprint(&chart, &[])?;
+    if installed(cluster, CRDS_NAME).await? != Some(content.clone()) {
+        upgrade(cluster, CRDS_NAME, &chart, &content, &[]).await?;
+    }
+    let definitions = Api::<CustomResourceDefinition>::all(cluster.client.clone());
+    for definition in ::crds::all() {
+        let name = definition.name_any();
+        wait::object(&definitions, &name, "is served", USUAL, |definition| {
+            let status = definition?.status.as_ref()?;
+            let conditions = status.conditions.iter().flatten();
+            let mut established =
+                conditions.filter(|one| one.type_ == "Established" && one.status == "True");
+            established.next().map(drop)
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// The values that differ from the chart's defaults.
@@ -86,14 +116,14 @@ async fn upgrade(
 }
 
 /// What the installed release was made of; `None` when there is none, or it failed.
-async fn installed(cluster: &Cluster) -> Result<Option<String>> {
+async fn installed(cluster: &Cluster, release: &str) -> Result<Option<String>> {
     let mut helm = cluster.helm();
     helm.args([
         "list",
         "--namespace",
         NAMESPACE,
         "--filter",
-        &format!("^{NAME}$"),
+        &format!("^{release}$"),
         "--output",
         "json",
     ]);
@@ -102,18 +132,25 @@ async fn installed(cluster: &Cluster) -> Result<Option<String>> {
         return Ok(None);
     }
     let mut helm = cluster.helm();
-    helm.args(["status", NAME, "--namespace", NAMESPACE, "--output", "json"]);
+    helm.args([
+        "status",
+        release,
+        "--namespace",
+        NAMESPACE,
+        "--output",
+        "json",
+    ]);
     let status: Value = serde_json::from_str(&run(helm).await?)?;
     Ok(status["info"]["description"].as_str().map(str::to_owned))
 }
 
 /// Names everything that an installation is made of.
-fn fingerprint(charts: &Path, images: &Images) -> Result<String> {
+fn fingerprint(chart: &Path, values: &[String]) -> Result<String> {
     let mut sum = Sha256::new();
-    for value in values(images) {
+    for value in values {
         sum.update(value);
     }
-    add_folder(&mut sum, charts)?;
+    add_folder(&mut sum, chart)?;
     Ok(format!("content {}", &hex::encode(sum.finalize())[..16]))
 }
 

@@ -21,5 +21,5 @@ pub mod wait;
 mod workspace;
 
 pub use cluster::Cluster;
-pub use story::{story, story_within};
+pub use story::{on_apiserver, story, story_within};
 pub use workspace::Workspace;

@@ -47,8 +47,9 @@ pub fn processes(pod_uid: &str) -> Result<Vec<Process>> {
             .lines()
             .find_map(|line| line.strip_prefix("NSpid:"))
             .and_then(last_number);
-        // A zombie has no command line; it runs nothing any more.
-        if let (false, Some(inner_id)) = (command.is_empty() || command == "/pause", inner_id) {
+        // A zombie has no command line and runs nothing any more; runc has not become the container's program yet.
+        let is_none = command.is_empty() || command == "/pause" || command.ends_with("runc init");
+        if let (false, Some(inner_id)) = (is_none, inner_id) {
             found.push(Process {
                 id,
                 inner_id,

@@ -61,6 +61,26 @@ async fn told(
     }
 }
 
+/// Tells what the apiserver alone does: with the custom resources, in a namespace that the operator leaves alone.
+///
+/// # Errors
+/// Whatever the story says.
+pub async fn on_apiserver(
+    name: &str,
+    tell: impl AsyncFnOnce(&Workspace) -> Result<()>,
+) -> Result<()> {
+    let Some(cluster) = connect().await? else {
+        return Ok(());
+    };
+    install::crds(&cluster).await?;
+    let workspace = Workspace::untouched(&cluster, name).await?;
+    match tokio::time::timeout(LIMIT, Box::pin(tell(&workspace))).await {
+        Ok(told) => told?,
+        Err(_) => bail!("the story was not over within {LIMIT:?}"),
+    }
+    workspace.delete().await
+}
+
 async fn tell_and_check(
     limit: Duration,
     workspace: &Workspace,

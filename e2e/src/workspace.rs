@@ -34,16 +34,32 @@ impl Workspace {
     /// # Errors
     /// When the apiserver refuses it.
     pub async fn create(cluster: &Cluster, story: &str) -> Result<Self> {
-        let namespace = serde_json::from_value(json!({
+        let workspace = (crds::labels::WORKSPACE, crds::labels::ENABLED);
+        Self::labelled(cluster, story, &[workspace]).await
+    }
+
+    /// Makes a namespace that is no workspace, so that an operator leaves everything in it alone.
+    ///
+    /// # Errors
+    /// When the apiserver refuses it.
+    pub async fn untouched(cluster: &Cluster, story: &str) -> Result<Self> {
+        Self::labelled(cluster, story, &[]).await
+    }
+
+    async fn labelled(cluster: &Cluster, story: &str, more: &[(&str, &str)]) -> Result<Self> {
+        let mut namespace: Namespace = serde_json::from_value(json!({
             "metadata": {
                 "generateName": format!("e2e-{story}-"),
                 "labels": {
                     MARK: "test",
-                    "mooring.dev/workspace": "enabled",
                     "pod-security.kubernetes.io/enforce": "restricted",
                 },
             },
         }))?;
+        let more = more
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        namespace.labels_mut().extend(more);
         let made = Api::<Namespace>::all(cluster.client.clone())
             .create(&PostParams::default(), &namespace)
             .await?;

@@ -188,23 +188,23 @@ async fn output_that_is_no_output_is_survived_and_named() -> Result<()> {
                 "tool-bytes",
                 Script::new()
                     .run(r"printf '\377\376'; echo end")
-                    .say("Done."),
+                    .answer("Done."),
             ),
             (
                 "bytes that are no text from the CLI",
                 "cli-bytes",
-                Script::new().write_bytes("fffe0a").say("Done."),
+                Script::new().write_bytes("fffe0a").answer("Done."),
             ),
             (
                 "a line of 50 MB from the CLI",
                 "long-line",
-                Script::new().write_line(50_000_000).say("Done."),
+                Script::new().write_line(50_000_000).answer("Done."),
             ),
-            ("an empty answer", "empty", Script::new().say("")),
+            ("an empty answer", "empty", Script::new().answer("")),
             (
                 "a tool without output",
                 "silent",
-                Script::new().run("true").say("Done."),
+                Script::new().run("true").answer("Done."),
             ),
         ];
         let mut table = String::new();

@@ -29,7 +29,7 @@ async fn five_pods_serve_thirty_tasks_and_the_others_say_why_they_wait() -> Resu
         let pods: Record<Pod> = workspace.record().await?;
         let tasks: Record<AgentTask> = workspace.record().await?;
         let names: Vec<String> = (0..TASKS).map(|number| format!("task-{number}")).collect();
-        let script = Script::new().say("Done.");
+        let script = Script::new().answer("Done.");
         try_join_all(
             names
                 .iter()

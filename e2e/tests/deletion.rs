@@ -114,7 +114,7 @@ async fn runtime_deleted(workspace: &Workspace) -> Result<()> {
     let script = Script::new()
         .run("echo kept > /workspace/work/mark")
         .sleep(2500)
-        .say("Done.");
+        .answer("Done.");
     workspace
         .create_object(&for_agent("runtime", "short", &script))
         .await?;
@@ -252,7 +252,7 @@ async fn a_deleted_store_makes_the_operator_read_only_and_touches_no_volume() ->
 async fn lost_store_is_said(workspace: &Workspace, marked: &Marked) -> Result<()> {
     let since = workspace.cluster.audit().mark()?;
     workspace
-        .start("new", "new", &Script::new().say("Done."))
+        .start("new", "new", &Script::new().answer("Done."))
         .await?;
     wait::polled("the operator says that it only reads", USUAL, async || {
         let log = workspace.operator().log().await?.to_lowercase();

@@ -101,7 +101,7 @@ async fn a_forged_result_is_not_believed() -> Result<()> {
 
         // The next runner of the session finds the forged lines, believes none of them and says so.
         let next = workspace
-            .run("next", "hostile", &Script::new().say("Done."))
+            .run("next", "hostile", &Script::new().answer("Done."))
             .await?;
         ensure!(objects_true(&next), "{:?}", next.status);
         let mut seen_next = events(workspace, &next).await?;
@@ -136,7 +136,7 @@ async fn a_signal_from_inside_does_not_end_the_turn() -> Result<()> {
         let script = Script::new()
             .run("kill -TERM 1; echo sent: $?")
             .sleep(500)
-            .say("Still here.");
+            .answer("Still here.");
         let task = workspace.run("signal", "signal", &script).await?;
         let seen = events(workspace, &task).await?;
         ensure!(
@@ -161,7 +161,7 @@ async fn the_agents_token_calls_no_route_of_the_runner() -> Result<()> {
     story("hostile-api", async |workspace| {
         workspace.prepare().await?;
         let secrets: Record<Secret> = workspace.record().await?;
-        let task = workspace.start("caller", "api", &Script::new().sleep(3000).say("Done.")).await?;
+        let task = workspace.start("caller", "api", &Script::new().sleep(3000).answer("Done.")).await?;
         let secret = token::secret_of(&secrets, &task.uid().context("an object has a UID")?).await?;
         let running = workspace.running("caller").await?;
         let api = ApiClient::from_pod(&workspace.cluster, &workspace.pod_of(&running).await?, &secret).await?;

@@ -22,7 +22,7 @@ async fn two_hundred_finished_tasks_cost_nothing() -> Result<()> {
         workspace.prepare().await?;
         // One that really ran, so that sessions, pods and volumes have been in the operator's hands too.
         workspace
-            .run("ran", "ran", &Script::new().say("Done."))
+            .run("ran", "ran", &Script::new().answer("Done."))
             .await?;
         let tasks: Record<AgentTask> = workspace.record().await?;
         stream::iter(1..TASKS)

@@ -42,9 +42,8 @@ async fn nothing_lost_or_doubled(workspace: &Workspace, task: &AgentTask) -> Res
     let said: String = timeline
         .into_iter()
         .filter_map(|stored| match stored.event.body {
-            EventBody::Text { content } => Some(content),
-            EventBody::Thinking { .. }
-            | EventBody::ToolUse { .. }
+            EventBody::Text { content } | EventBody::Thinking { content } => Some(content),
+            EventBody::ToolUse { .. }
             | EventBody::ToolResult { .. }
             | EventBody::Status { .. }
             | EventBody::Error { .. }

@@ -46,7 +46,7 @@ async fn killed_between_the_secret_and_the_pod() -> Result<()> {
         let since = workspace.cluster.audit().mark()?;
         let secrets: Record<Secret> = workspace.record().await?;
         let task = workspace
-            .start("task", "killed", &Script::new().sleep(1000).say("Done."))
+            .start("task", "killed", &Script::new().sleep(1000).answer("Done."))
             .await?;
         // The Secret comes before the pod; whether the pod is made before the blow falls is left to chance.
         token::secret_of(&secrets, &task.uid().context("an object has a UID")?).await?;
@@ -64,7 +64,7 @@ async fn killed_when_the_turn_is_over() -> Result<()> {
         let since = workspace.cluster.audit().mark()?;
         let secrets: Record<Secret> = workspace.record().await?;
         let pods: Record<Pod> = workspace.record().await?;
-        let task = workspace.start("task", "killed", &Script::new().sleep(500).say("Done.")).await?;
+        let task = workspace.start("task", "killed", &Script::new().sleep(500).answer("Done.")).await?;
         let uid = task.uid().context("an object has a UID")?;
         // The first trace of the verdict, in the middle of clearing away: the Secret goes, or the pod does.
         tokio::select! {

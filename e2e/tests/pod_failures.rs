@@ -229,9 +229,7 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
     let goes_on = fault != Fault::VolumeUnbindable;
     let word = format!("word-of-{name}");
     if goes_on {
-        let first = Script::new()
-            .words(&format!("Remember the word {word}."))
-            .say("Noted.");
+        let first = Script::new().remember(&word).answer("Noted.");
         let first = workspace.run_task(&task("1", &first)).await?;
         ensure!(
             objects::is_true(&first, "Succeeded"),

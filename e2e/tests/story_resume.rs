@@ -21,9 +21,7 @@ fn word() -> Result<String> {
 }
 
 fn remember(word: &str) -> Script {
-    Script::new()
-        .words(&format!("Remember the word {word}."))
-        .say("Noted.")
+    Script::new().remember(word).answer("Noted.")
 }
 
 fn succeeded(task: &AgentTask) -> Result<()> {

@@ -39,7 +39,7 @@ impl Ending {
     fn script(self) -> Script {
         let script = Script::new().run("moor whoami");
         match self {
-            Self::Success => script.sleep(1500).say("Done."),
+            Self::Success => script.sleep(1500).answer("Done."),
             Self::Failure => script.sleep(1500).crash(3),
             Self::Cancel
             | Self::Deadline

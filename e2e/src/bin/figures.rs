@@ -118,7 +118,8 @@ async fn task_started(
     name: &str,
     subject: &str,
 ) -> Result<Started> {
-    let draft = objects::task(name, subject, &Script::new().sleep(WORK).say("Done.")).object()?;
+    let draft =
+        objects::task(name, subject, &Script::new().sleep(WORK).answer("Done.")).object()?;
     let created = uptime()?;
     let task: AgentTask = workspace
         .api()
