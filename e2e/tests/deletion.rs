@@ -134,6 +134,23 @@ async fn runtime_deleted(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
+/// A finished task goes when its time is over; what GitOps then makes again is not run again.
+async fn time_over(workspace: &Workspace) -> Result<()> {
+    let draft = objects::task("short-lived", "short-lived", &Script::new())
+        .set("/spec/ttlSecondsAfterFinished", 1);
+    let done = workspace.run_task(&draft).await?;
+    ensure!(objects::is_true(&done, "Succeeded"), "{:?}", done.status);
+    workspace.gone::<AgentTask>("short-lived", LIMIT).await?;
+    workspace.create_object(&draft).await?;
+    let refused = Some(("False".to_owned(), "AlreadyRan".to_owned()));
+    workspace
+        .task("short-lived", "is not run again", USUAL, |task| {
+            condition(task, "Accepted") == refused
+        })
+        .await
+        .map(drop)
+}
+
 #[tokio::test]
 async fn deleting_task_agent_and_runtime_leaves_the_work() -> Result<()> {
     story("delete", async |workspace| {
@@ -141,7 +158,8 @@ async fn deleting_task_agent_and_runtime_leaves_the_work() -> Result<()> {
         tokio::try_join!(
             task_deleted(workspace),
             agent_deleted(workspace),
-            runtime_deleted(workspace)
+            runtime_deleted(workspace),
+            time_over(workspace)
         )?;
         Ok(())
     })

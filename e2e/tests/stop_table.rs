@@ -7,7 +7,7 @@ use crds::{Agent, AgentTask};
 use e2e::objects::{at, condition, text};
 use e2e::script::Script;
 use e2e::wait::{Record, USUAL};
-use e2e::{Workspace, objects, store, story};
+use e2e::{Workspace, node, objects, store, story};
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::ResourceExt as _;
 use serde_json::json;
@@ -19,6 +19,14 @@ const REMOVAL: Duration = Duration::from_secs(2);
 
 fn long() -> Script {
     Script::new().sleep(120_000)
+}
+
+/// An agent that does not want to go, with a child that has left its process group.
+fn stubborn() -> Script {
+    Script::new()
+        .background("sleep 300")
+        .ignore_term()
+        .sleep(120_000)
 }
 
 fn verdict(task: &AgentTask) -> Option<String> {
@@ -120,8 +128,11 @@ async fn claimed_cancelled(workspace: &Workspace) -> Result<()> {
 
 async fn running_suspended(workspace: &Workspace) -> Result<()> {
     let watched = records(workspace).await?;
-    workspace.start("suspended", "suspended", &long()).await?;
-    workspace.running("suspended").await?;
+    workspace
+        .start("suspended", "suspended", &stubborn())
+        .await?;
+    let running = workspace.running("suspended").await?;
+    let pod = workspace.pod_of(&running).await?.uid().unwrap_or_default();
     let stopped = Instant::now();
     workspace
         .patch_task("suspended", json!({"desiredState": "Suspend"}))
@@ -136,6 +147,7 @@ async fn running_suspended(workspace: &Workspace) -> Result<()> {
         "a task that is put aside is not over"
     );
     nothing_is_left(workspace, &watched, &task, stopped).await?;
+    node::nothing_runs(&pod, Duration::from_secs(1)).await?;
 
     workspace
         .patch_task("suspended", json!({"desiredState": "Run"}))

@@ -103,6 +103,10 @@ async fn a_second_task_goes_on_with_the_conversation() -> Result<()> {
             .collect();
         ensure!(shown.iter().any(|output| output.contains(paths::ENV_API)), "the environment was not shown: {shown:?}");
         ensure!(!shown.iter().any(|output| output.contains(&word)), "the pod was told the word: {shown:?}");
+        ensure!(
+            !shown.iter().any(|output| output.contains("mrt_")),
+            "the timeline holds the token: {shown:?}"
+        );
         Ok(())
     })
     .await
