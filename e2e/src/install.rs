@@ -61,7 +61,31 @@ async fn install(cluster: &Cluster) -> Result<()> {
     Operator::new(cluster).ready().await
 }
 
-async fn install_crds(cluster: &Cluster) -> Result<()> {
+/// Installs both charts again after [`remove`], and waits for the operator.
+///
+/// # Errors
+/// As [`ensure`].
+pub async fn again(cluster: &Cluster) -> Result<()> {
+    install_crds(cluster).await?;
+    install(cluster).await
+}
+
+/// Removes both releases, as somebody does who is done with Mooring.
+///
+/// # Errors
+/// When helm fails.
+pub async fn remove(cluster: &Cluster) -> Result<()> {
+    let mut helm = cluster.helm();
+    helm.args(["uninstall", NAME, CRDS_NAME, "--namespace", NAMESPACE]);
+    helm.args(["--wait", "--timeout", "1m"]);
+    run(helm).await.map(drop)
+}
+
+/// As [`crds`], every time.
+///
+/// # Errors
+/// As [`crds`].
+pub async fn install_crds(cluster: &Cluster) -> Result<()> {
     let chart = checkout().join("charts").join(CRDS_NAME);
     let content = fingerprint(&chart, &[])?;
     if installed(cluster, CRDS_NAME).await? != Some(content.clone()) {

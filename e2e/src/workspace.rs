@@ -97,6 +97,28 @@ impl Workspace {
         Api::namespaced(self.cluster.client.clone(), &self.namespace)
     }
 
+    /// kubectl as the administrator, in this namespace.
+    #[must_use]
+    pub fn kubectl(&self) -> std::process::Command {
+        let mut kubectl = self.cluster.kubectl();
+        kubectl.arg(format!("--namespace={}", self.namespace));
+        kubectl
+    }
+
+    /// Writes a file for kubectl to read, and returns its path.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn file(&self, name: &str, content: &str) -> Result<String> {
+        let folder = crate::settings::checkout()
+            .join("target/e2e")
+            .join(&self.namespace);
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.join(name);
+        std::fs::write(&path, content)?;
+        Ok(path.display().to_string())
+    }
+
     /// The operator.
     #[must_use]
     pub fn operator(&self) -> Operator {
