@@ -5,7 +5,7 @@ use crds::{AgentSession, AgentTask};
 use e2e::objects::{at, text};
 use e2e::script::Script;
 use e2e::wait::USUAL;
-use e2e::{Workspace, objects, store, story, wait};
+use e2e::{Workspace, objects, on_apiserver, store, story, wait};
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -47,7 +47,7 @@ async fn answer(workspace: &Workspace, object: &Value) -> Result<String> {
 
 #[tokio::test]
 async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
-    story("bad-spec", async |workspace| {
+    on_apiserver("bad-spec", async |workspace| {
         // Text of two bytes a character: the limit counts bytes, not characters.
         let long = "é".repeat(PROMPT_BYTES / 2);
         let cases = [
