@@ -1,1 +1,39 @@
-//! .
+//! The controller: from rows and objects to pods, volumes and Secrets, and back from pods to verdicts.
+//!
+//! The unit of work is a row of the store, not an object: what has to be cleared away follows from who holds
+//! a session, and that the store knows. Objects are entered into the store first of all ([`task::intake`]);
+//! then each task has passes ([`task`]) that observe, decide and apply, and each Runtime has a lane in which
+//! tasks are claimed ([`claimer`]). Watches and the store's own changes say which key wants a pass
+//! ([`watch`], [`work`]); every write to the cluster goes through one numbered seam ([`kube_writes`]).
+
+pub mod agent;
+pub mod catalog;
+pub mod check;
+pub mod claimer;
+pub mod clock;
+pub mod context;
+pub mod error;
+pub mod events;
+pub mod kube_writes;
+pub mod memory;
+pub mod network;
+pub mod node;
+pub mod patch;
+mod run;
+pub mod runtime;
+pub mod task;
+pub mod watch;
+pub mod work;
+pub mod workspace;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use catalog::Catalog;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use context::{Context, Key, Parts, ReadOnly, Settings};
+pub use error::Error;
+pub use kube_writes::{KubePoint, KubeWrites};
+pub use network::build::ApiPeer;
+pub use run::{RunError, look_once, run};
+pub use task::build::Install;

@@ -1,0 +1,116 @@
+//! Definitions as the watch caches hold them: which namespaces are workspaces, which Runtimes an Agent may
+//! use, and what the API asks for when it builds a package.
+
+use std::sync::Arc;
+
+use crds::{Agent, AgentTask, Provider, Runtime, labels};
+use kube::ResourceExt as _;
+
+use crate::watch::{Caches, NamespaceMeta};
+
+/// Providers for which the runner has an adapter.
+pub const SUPPORTED: &[Provider] = &[Provider::Claude];
+
+/// What a namespace is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Labelled: a tenant.
+    Workspace,
+    /// Not labelled: never touched, except that runs which are there finish.
+    Foreign,
+    /// Being deleted, or gone.
+    Going,
+}
+
+/// What a namespace is to us.
+#[must_use]
+pub fn standing(namespace: &NamespaceMeta) -> Standing {
+    if namespace.metadata.deletion_timestamp.is_some() {
+        return Standing::Going;
+    }
+    match namespace.labels().get(labels::WORKSPACE) {
+        Some(value) if value == labels::ENABLED => Standing::Workspace,
+        Some(_) | None => Standing::Foreign,
+    }
+}
+
+/// Lookups in the watch caches: synchronous and cheap.
+#[derive(Clone)]
+pub struct Catalog(Caches);
+
+impl Catalog {
+    /// Looks things up in these caches.
+    #[must_use]
+    pub fn new(caches: Caches) -> Self {
+        Self(caches)
+    }
+
+    /// An AgentTask.
+    #[must_use]
+    pub fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {
+        self.0.tasks.get(namespace, name)
+    }
+
+    /// An Agent.
+    #[must_use]
+    pub fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Agent>> {
+        self.0.agents.get(namespace, name)
+    }
+
+    /// A Runtime.
+    #[must_use]
+    pub fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
+        self.0.runtimes.get(namespace, name)
+    }
+
+    /// What the namespace of this name and UID is to us.
+    #[must_use]
+    pub fn standing(&self, namespace: &str, uid: &str) -> Standing {
+        match self.0.namespaces.get("", namespace) {
+            Some(found) if found.uid().as_deref() == Some(uid) => standing(&found),
+            Some(_) | None => Standing::Going,
+        }
+    }
+
+    /// UID of a namespace that is a workspace.
+    #[must_use]
+    pub fn workspace_uid(&self, namespace: &str) -> Option<String> {
+        let found = self.0.namespaces.get("", namespace)?;
+        (standing(&found) == Standing::Workspace)
+            .then(|| found.uid())
+            .flatten()
+    }
+
+    /// Agents that name this Runtime.
+    #[must_use]
+    pub fn agents_of(&self, namespace: &str, runtime: &str) -> Vec<Arc<Agent>> {
+        let uses = |agent: &Arc<Agent>| {
+            agent
+                .spec
+                .runtime_refs
+                .iter()
+                .any(|reference| reference.name == runtime)
+        };
+        self.0
+            .agents
+            .in_namespace(namespace)
+            .into_iter()
+            .filter(uses)
+            .collect()
+    }
+
+    /// The Runtimes of an Agent that exist, in its order.
+    #[must_use]
+    pub fn runtimes_of(&self, namespace: &str, agent: &Agent) -> Vec<Arc<Runtime>> {
+        let names = agent.spec.runtime_refs.iter();
+        names
+            .filter_map(|reference| self.runtime(namespace, &reference.name))
+            .collect()
+    }
+}
+
+/// True when pods of this Runtime can be made, as far as its spec says.
+#[must_use]
+pub fn is_usable(runtime: &Runtime) -> bool {
+    runtime.metadata.deletion_timestamp.is_none() && SUPPORTED.contains(&runtime.spec.provider)
+}

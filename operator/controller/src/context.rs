@@ -1,0 +1,191 @@
+//! What every pass is given.
+
+use std::sync::{Arc, RwLock};
+
+use kube::Client;
+use protocol::{InstallationId, InstallationKey, TaskId};
+
+use crate::clock::Clock;
+use crate::events::Recorder;
+use crate::kube_writes::KubeWrites;
+use crate::memory::Memory;
+use crate::network::build::ApiPeer;
+use crate::task::build::Install;
+use crate::watch::Caches;
+use crate::work::Queue;
+
+/// What has a pass.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// An AgentTask that is to be entered, or that is gone.
+    Object {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
+    },
+    /// A task of the store.
+    Task(TaskId),
+    /// The queue of a Runtime.
+    Lane(LaneKey),
+    /// A Runtime.
+    Runtime {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// An Agent.
+    Agent {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// A namespace that became a workspace, or ceased to be one.
+    Namespace(String),
+    /// Everything that is open in the store.
+    Resync,
+}
+
+/// A Runtime of a namespace, as a place where tasks wait to be claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LaneKey {
+    /// The namespace's name.
+    pub namespace: String,
+    /// The Runtime's name.
+    pub runtime: String,
+}
+
+/// What does not change while the operator runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The installation that store and cluster have in common.
+    pub installation: InstallationId,
+    /// Certificate of the CA that signed the API's certificate, PEM.
+    pub ca_pem: String,
+    /// What all pods have in common.
+    pub install: Install,
+    /// Where pods find the API.
+    pub api_peer: ApiPeer,
+}
+
+/// Why nothing may be written, if it may not. Set once; never taken back while the process lives.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOnly(Arc<RwLock<Option<String>>>);
+
+impl ReadOnly {
+    /// From now on nothing is written, because of this.
+    pub fn set(&self, why: impl Into<String>) {
+        let mut reason = self
+            .0
+            .write()
+            .expect("no code panics while it holds this lock");
+        if reason.is_none() {
+            let why = why.into();
+            tracing::error!(%why, "nothing is written any more");
+            *reason = Some(why);
+        }
+    }
+
+    /// Why nothing may be written.
+    #[must_use]
+    pub fn why(&self) -> Option<String> {
+        self.0
+            .read()
+            .expect("no code panics while it holds this lock")
+            .clone()
+    }
+}
+
+/// What every pass is given. A clone is the same.
+#[derive(Clone)]
+pub struct Context {
+    /// The truth about tasks.
+    pub store: store::Store,
+    /// For the few reads that the watch caches cannot answer.
+    pub client: Client,
+    /// The only way to write to the cluster.
+    pub writes: KubeWrites,
+    /// What the cluster holds.
+    pub caches: Caches,
+    /// What has to be looked at.
+    pub queue: Arc<Queue<Key>>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Kubernetes Events.
+    pub events: Recorder,
+    /// From which credentials are derived.
+    pub key: InstallationKey,
+    /// What does not change.
+    pub settings: Arc<Settings>,
+    /// Whether anything may be written.
+    pub read_only: ReadOnly,
+    /// What was seen and cannot be seen again.
+    pub memory: Arc<Memory>,
+    /// One pass at a time makes network policies; the others then find them made.
+    pub(crate) policies: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What a [`Context`] is made from.
+pub struct Parts {
+    /// The open store.
+    pub store: store::Store,
+    /// A client made with `default_retry = false`.
+    pub client: Client,
+    /// The seam for writes; [`KubeWrites::new`] with the same client.
+    pub writes: KubeWrites,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// From which credentials are derived.
+    pub key: InstallationKey,
+    /// What does not change.
+    pub settings: Settings,
+    /// Whether anything may be written.
+    pub read_only: ReadOnly,
+}
+
+impl Context {
+    /// Puts it together. The caches are filled by [`crate::run`].
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            store,
+            client,
+            writes,
+            clock,
+            key,
+            settings,
+            read_only,
+        } = parts;
+        Self {
+            store,
+            client,
+            events: Recorder::new(writes.clone(), Arc::clone(&clock)),
+            writes,
+            caches: Caches::default(),
+            queue: Arc::default(),
+            clock,
+            key,
+            settings: Arc::new(settings),
+            read_only,
+            memory: Arc::default(),
+            policies: Arc::default(),
+        }
+    }
+
+    /// Asks for a pass of a task.
+    pub fn look_at(&self, task: TaskId) {
+        self.queue.add(Key::Task(task));
+    }
+
+    /// Asks for a claim in a lane.
+    pub fn claim_in(&self, namespace: &str, runtime: &str) {
+        self.queue.add(Key::Lane(LaneKey {
+            namespace: namespace.to_owned(),
+            runtime: runtime.to_owned(),
+        }));
+    }
+}

@@ -1,0 +1,63 @@
+//! What can go wrong in a pass.
+
+use crate::kube_writes::WriteError;
+
+/// Why a pass did not do its work. The next one starts from nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The store did not do what was asked.
+    #[error("the store: {0}")]
+    Store(#[from] store::Error),
+    /// A write to the cluster is not known to have been done.
+    #[error("writing to the cluster")]
+    Write(#[from] WriteError),
+    /// A read of the cluster failed.
+    #[error("reading {what}")]
+    Read {
+        /// What was read.
+        what: &'static str,
+        /// Why it failed.
+        #[source]
+        source: Box<kube::Error>,
+    },
+    /// A name cannot be derived.
+    #[error("deriving a name")]
+    Name(#[from] crds::names::NameError),
+}
+
+/// What a caller may do about an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// Nothing helps.
+    Never,
+    /// It helps once something has changed, and then there will be an event.
+    WhenChanged,
+    /// Trying again after a pause may help.
+    WithBackoff,
+}
+
+impl Error {
+    /// The word for logs and metrics.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.reason(),
+            Self::Write(error) => error.point.as_str(),
+            Self::Read { .. } => "ReadFailed",
+            Self::Name(_) => "NameInvalid",
+        }
+    }
+
+    /// Whether trying again may help.
+    #[must_use]
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::Store(error) => match error.retry() {
+                store::Retry::Never => Retry::Never,
+                store::Retry::WhenChanged | store::Retry::WithBackoff => Retry::WithBackoff,
+            },
+            Self::Write(_) | Self::Read { .. } => Retry::WithBackoff,
+            Self::Name(_) => Retry::Never,
+        }
+    }
+}

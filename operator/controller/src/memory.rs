@@ -1,0 +1,173 @@
+//! What was seen and cannot be seen again. All of it may be lost: then the operator waits longer before it
+//! believes that a pod is dead, and asks the store once more who an object was.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use protocol::{AttemptId, TaskId};
+
+/// Last sights of pods that are kept. One is needed from the pod's end to the holder's release.
+const LAST_SIGHTS: usize = 4096;
+/// Objects whose task is known without asking the store.
+const KNOWN_OBJECTS: usize = 65_536;
+/// Holders whose pod was noticed to be absent.
+const ABSENCES: usize = 16_384;
+/// Tasks that wait for another pod of the same name to go.
+const BLOCKED: usize = 16_384;
+
+/// The memory.
+#[derive(Debug)]
+pub struct Memory {
+    pods: Mutex<Bounded<String, Arc<Pod>>>,
+    objects: Mutex<Bounded<String, TaskId>>,
+    absences: Mutex<Bounded<AttemptId, Timestamp>>,
+    blocked: Mutex<Bounded<(String, String), TaskId>>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self {
+            pods: Mutex::new(Bounded::new(LAST_SIGHTS)),
+            objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
+            absences: Mutex::new(Bounded::new(ABSENCES)),
+            blocked: Mutex::new(Bounded::new(BLOCKED)),
+        }
+    }
+}
+
+impl Memory {
+    /// Keeps what was last seen of a pod whose object is gone.
+    pub fn bury(&self, pod: Arc<Pod>) {
+        if let Some(uid) = pod.metadata.uid.clone() {
+            lock(&self.pods).put(uid, pod);
+        }
+    }
+
+    /// What was last seen of a pod whose object is gone.
+    #[must_use]
+    pub fn last_sight(&self, pod_uid: &str) -> Option<Arc<Pod>> {
+        lock(&self.pods).get(pod_uid)
+    }
+
+    /// Remembers the task of an object.
+    pub fn know(&self, object_uid: &str, task: TaskId) {
+        lock(&self.objects).put(object_uid.to_owned(), task);
+    }
+
+    /// The task of an object, if it is remembered.
+    #[must_use]
+    pub fn task_of(&self, object_uid: &str) -> Option<TaskId> {
+        lock(&self.objects).get(object_uid)
+    }
+
+    /// Since when an attempt's pod is known to be absent: since `now`, unless it was noticed before.
+    pub fn absent_since(&self, attempt: AttemptId, now: Timestamp) -> Timestamp {
+        let mut absences = lock(&self.absences);
+        absences.get(&attempt).unwrap_or_else(|| {
+            absences.put(attempt, now);
+            now
+        })
+    }
+
+    /// The attempt no longer holds anything.
+    pub fn forget(&self, attempt: AttemptId) {
+        lock(&self.absences).remove(&attempt);
+    }
+
+    /// A task waits until the pod of this place is gone.
+    pub fn block(&self, namespace: &str, pod: &str, task: TaskId) {
+        lock(&self.blocked).put((namespace.to_owned(), pod.to_owned()), task);
+    }
+
+    /// The task that waited for the pod of this place to go.
+    pub fn unblock(&self, namespace: &str, pod: &str) -> Option<TaskId> {
+        lock(&self.blocked).remove(&(namespace.to_owned(), pod.to_owned()))
+    }
+}
+
+/// A map that forgets its oldest entries.
+#[derive(Debug)]
+struct Bounded<K, V> {
+    map: HashMap<K, V>,
+    order: VecDeque<K>,
+    capacity: usize,
+}
+
+impl<K: Clone + Eq + Hash, V: Clone> Bounded<K, V> {
+    fn new(capacity: usize) -> Self {
+        Self {
+            map: HashMap::new(),
+            order: VecDeque::new(),
+            capacity,
+        }
+    }
+
+    fn put(&mut self, key: K, value: V) {
+        if self.map.insert(key.clone(), value).is_none() {
+            self.order.push_back(key);
+        }
+        // Keys that were removed still stand in the order; they go when their turn comes.
+        while self.order.len() > self.capacity {
+            if let Some(oldest) = self.order.pop_front() {
+                self.map.remove(&oldest);
+            }
+        }
+    }
+
+    fn get<Q>(&self, key: &Q) -> Option<V>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.map.get(key).cloned()
+    }
+
+    fn remove(&mut self, key: &K) -> Option<V> {
+        self.map.remove(key)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .expect("no code panics while it holds this lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_is_forgotten_first() {
+        let mut map = Bounded::new(2);
+        map.put("a", 1);
+        map.put("b", 2);
+        map.put("a", 3);
+        map.put("c", 4);
+        assert_eq!(
+            (map.get(&"a"), map.get(&"b"), map.get(&"c")),
+            (None, Some(2), Some(4))
+        );
+    }
+
+    #[test]
+    fn the_first_notice_of_an_absence_stands() {
+        let memory = Memory::default();
+        let attempt = AttemptId {
+            task: TaskId(uuid_of(1)),
+            number: 1,
+        };
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(memory.absent_since(attempt, at(5)), at(5));
+        assert_eq!(memory.absent_since(attempt, at(9)), at(5));
+        memory.forget(attempt);
+        assert_eq!(memory.absent_since(attempt, at(9)), at(9));
+    }
+
+    fn uuid_of(number: u128) -> uuid::Uuid {
+        uuid::Uuid::from_u128(number)
+    }
+}

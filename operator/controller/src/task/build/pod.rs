@@ -1,0 +1,317 @@
+//! The pod of an attempt: the restricted profile, and nothing of it can be weakened by a Runtime.
+
+use std::collections::BTreeMap;
+
+use crds::{RuntimeSpec, SessionIds, labels};
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use protocol::paths;
+
+use super::{AttemptNames, Kin, attempt_labels, meta};
+
+/// Room for our programs.
+const OPT_SIZE: &str = "128Mi";
+/// Room for the token and the CA, in memory.
+const RUN_SIZE: &str = "1Mi";
+/// Room for `/tmp`, private to the pod and gone with it.
+const TMP_SIZE: &str = "1Gi";
+/// How long a pod is left on a node that does not answer. Kubernetes' own default is 300 s.
+const LOST_NODE_SECONDS: i64 = 30;
+/// What the backstop allows beyond the sum of all other limits.
+const BACKSTOP_SLACK: i64 = 120;
+/// Where the installing image holds the runner.
+const INSTALLER: &str = "/mooring-runner";
+
+/// What every pod of an installation has in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Install {
+    /// Image with the runner and `moor`.
+    pub image: String,
+    /// When the kubelet pulls it; Kubernetes decides where absent.
+    pub pull_policy: Option<String>,
+    /// Base URL of the API as pods reach it.
+    pub api_url: String,
+}
+
+/// What a pod is made of.
+#[derive(Clone, Debug)]
+pub struct PodParts<'a> {
+    /// Names of the attempt's other objects.
+    pub names: &'a AttemptNames,
+    /// Name of the Runtime.
+    pub runtime_name: &'a str,
+    /// Its spec.
+    pub runtime: &'a RuntimeSpec,
+    /// Ids of the session.
+    pub ids: SessionIds,
+    /// The `AgentSession`, which owns the pod.
+    pub owner: OwnerReference,
+    /// Node of the session's last pod: its images and perhaps its volume are there.
+    pub last_node: Option<&'a str>,
+    /// What all pods have in common.
+    pub install: &'a Install,
+}
+
+/// The pod. Its name is the session's, so that the apiserver itself refuses a second one.
+#[must_use]
+pub fn pod(kin: &Kin, parts: &PodParts<'_>) -> core::Pod {
+    let mut all = attempt_labels(parts.names.attempt).to_vec();
+    all.push((labels::RUNTIME, parts.runtime_name.to_owned()));
+    all.push((labels::COMPONENT, labels::RUNNER.to_owned()));
+    core::Pod {
+        metadata: meta(kin, kin.session.as_str(), &all, Some(parts.owner.clone())),
+        spec: Some(spec(parts)),
+        status: None,
+    }
+}
+
+/// The last backstop, counted by the kubelet: the sum of all other limits and some slack.
+#[must_use]
+pub fn backstop_seconds(timeouts: &crds::Timeouts) -> i64 {
+    let sum: i64 = [
+        timeouts.schedule_seconds,
+        timeouts.image_pull_seconds,
+        timeouts.prepare_seconds,
+        timeouts.prepare_seconds,
+        timeouts.task_seconds,
+        timeouts.grace_seconds,
+    ]
+    .into_iter()
+    .map(i64::from)
+    .sum();
+    sum + BACKSTOP_SLACK
+}
+
+fn spec(parts: &PodParts<'_>) -> core::PodSpec {
+    let settings = &parts.runtime.pod;
+    let pull_secrets = parts.runtime.image_pull_secrets.iter();
+    let selector = (!settings.node_selector.is_empty()).then(|| settings.node_selector.clone());
+    core::PodSpec {
+        init_containers: Some(vec![install(parts)]),
+        containers: vec![agent(parts)],
+        volumes: Some(volumes(parts.names)),
+        restart_policy: Some("Never".to_owned()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        active_deadline_seconds: Some(backstop_seconds(&parts.runtime.timeouts)),
+        termination_grace_period_seconds: Some(parts.runtime.timeouts.grace_seconds.into()),
+        image_pull_secrets: Some(
+            pull_secrets
+                .map(|secret| core::LocalObjectReference {
+                    name: secret.name.clone(),
+                })
+                .collect(),
+        ),
+        node_selector: selector,
+        tolerations: Some(tolerations(settings)),
+        affinity: parts.last_node.map(prefer),
+        security_context: Some(core::PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(parts.ids.run_as_user),
+            run_as_group: Some(parts.ids.run_as_group),
+            fs_group: Some(parts.ids.fs_group),
+            // Else the kubelet walks through the whole volume at each start.
+            fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+            seccomp_profile: Some(core::SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                localhost_profile: None,
+            }),
+            ..core::PodSecurityContext::default()
+        }),
+        ..core::PodSpec::default()
+    }
+}
+
+fn agent(parts: &PodParts<'_>) -> core::Container {
+    let runtime = parts.runtime;
+    let mut env: Vec<core::EnvVar> = runtime.pod.env.iter().map(core::EnvVar::from).collect();
+    // Ours come last: the last one of a name wins.
+    env.extend([
+        variable(paths::ENV_API, &parts.install.api_url),
+        variable(paths::ENV_TOKEN_FILE, paths::TOKEN_FILE),
+        variable(paths::ENV_CA_FILE, paths::CA_FILE),
+    ]);
+    core::Container {
+        name: paths::AGENT_CONTAINER.to_owned(),
+        image: Some(runtime.image.clone()),
+        image_pull_policy: runtime
+            .image_pull_policy
+            .map(|policy| policy.as_str().to_owned()),
+        command: Some(vec![paths::RUNNER.to_owned(), "run".to_owned()]),
+        env: Some(env),
+        env_from: Some(
+            runtime
+                .pod
+                .env_from
+                .iter()
+                .map(core::EnvFromSource::from)
+                .collect(),
+        ),
+        resources: Some(core::ResourceRequirements {
+            requests: Some(runtime.pod.resources.requests.clone()),
+            limits: Some(runtime.pod.resources.effective_limits()),
+            claims: None,
+        }),
+        volume_mounts: Some(vec![
+            mount("workspace", paths::WORKSPACE),
+            read_only(mount("credential", paths::SECRET)),
+            mount("run", paths::RUN),
+            read_only(mount("opt", paths::OPT)),
+            core::VolumeMount {
+                sub_path: Some(paths::PASSWD.to_owned()),
+                ..read_only(mount("opt", "/etc/passwd"))
+            },
+            mount("tmp", "/tmp"),
+        ]),
+        termination_message_path: Some(paths::TERMINATION_LOG.to_owned()),
+        // Never the log: it is the agent's to write.
+        termination_message_policy: Some("File".to_owned()),
+        security_context: Some(hardened()),
+        ..core::Container::default()
+    }
+}
+
+fn install(parts: &PodParts<'_>) -> core::Container {
+    let amounts = |list: &[(&str, &str)]| {
+        let amount =
+            |(name, amount): &(&str, &str)| ((*name).to_owned(), Quantity((*amount).to_owned()));
+        Some(list.iter().map(amount).collect::<BTreeMap<_, _>>())
+    };
+    let words = [INSTALLER, "install", paths::OPT, "--uid"].map(str::to_owned);
+    let mut command = words.to_vec();
+    command.extend([
+        parts.ids.run_as_user.to_string(),
+        "--gid".to_owned(),
+        parts.ids.run_as_group.to_string(),
+    ]);
+    core::Container {
+        name: paths::INSTALL_CONTAINER.to_owned(),
+        image: Some(parts.install.image.clone()),
+        image_pull_policy: parts.install.pull_policy.clone(),
+        command: Some(command),
+        resources: Some(core::ResourceRequirements {
+            requests: amounts(&[("cpu", "10m"), ("memory", "16Mi")]),
+            limits: amounts(&[("ephemeral-storage", "256Mi"), ("memory", "128Mi")]),
+            claims: None,
+        }),
+        volume_mounts: Some(vec![mount("opt", paths::OPT)]),
+        security_context: Some(hardened()),
+        ..core::Container::default()
+    }
+}
+
+fn hardened() -> core::SecurityContext {
+    core::SecurityContext {
+        allow_privilege_escalation: Some(false),
+        capabilities: Some(core::Capabilities {
+            add: None,
+            drop: Some(vec!["ALL".to_owned()]),
+        }),
+        read_only_root_filesystem: Some(true),
+        run_as_non_root: Some(true),
+        ..core::SecurityContext::default()
+    }
+}
+
+fn volumes(names: &AttemptNames) -> Vec<core::Volume> {
+    let empty = |name: &str, medium: Option<&str>, size: &str| core::Volume {
+        name: name.to_owned(),
+        empty_dir: Some(core::EmptyDirVolumeSource {
+            medium: medium.map(str::to_owned),
+            size_limit: Some(Quantity(size.to_owned())),
+            ..core::EmptyDirVolumeSource::default()
+        }),
+        ..core::Volume::default()
+    };
+    vec![
+        core::Volume {
+            name: "workspace".to_owned(),
+            persistent_volume_claim: Some(core::PersistentVolumeClaimVolumeSource {
+                claim_name: names.claim.to_string(),
+                read_only: None,
+            }),
+            ..core::Volume::default()
+        },
+        core::Volume {
+            name: "credential".to_owned(),
+            secret: Some(core::SecretVolumeSource {
+                secret_name: Some(names.secret.to_string()),
+                default_mode: Some(0o440),
+                // A pod without its credential must not start.
+                optional: Some(false),
+                ..core::SecretVolumeSource::default()
+            }),
+            ..core::Volume::default()
+        },
+        empty("run", Some("Memory"), RUN_SIZE),
+        empty("opt", None, OPT_SIZE),
+        empty("tmp", None, TMP_SIZE),
+    ]
+}
+
+fn tolerations(settings: &crds::PodSettings) -> Vec<core::Toleration> {
+    let lost = [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
+    .map(|key| core::Toleration {
+        key: Some(key.to_owned()),
+        operator: Some("Exists".to_owned()),
+        effect: Some("NoExecute".to_owned()),
+        toleration_seconds: Some(LOST_NODE_SECONDS),
+        value: None,
+    });
+    settings
+        .tolerations
+        .iter()
+        .map(core::Toleration::from)
+        .chain(lost)
+        .collect()
+}
+
+fn prefer(node: &str) -> core::Affinity {
+    let term = core::NodeSelectorTerm {
+        match_fields: Some(vec![core::NodeSelectorRequirement {
+            key: "metadata.name".to_owned(),
+            operator: "In".to_owned(),
+            values: Some(vec![node.to_owned()]),
+        }]),
+        match_expressions: None,
+    };
+    core::Affinity {
+        node_affinity: Some(core::NodeAffinity {
+            preferred_during_scheduling_ignored_during_execution: Some(vec![
+                core::PreferredSchedulingTerm {
+                    preference: term,
+                    weight: 100,
+                },
+            ]),
+            required_during_scheduling_ignored_during_execution: None,
+        }),
+        ..core::Affinity::default()
+    }
+}
+
+fn variable(name: &str, value: &str) -> core::EnvVar {
+    core::EnvVar {
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        value_from: None,
+    }
+}
+
+fn mount(name: &str, path: &str) -> core::VolumeMount {
+    core::VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        ..core::VolumeMount::default()
+    }
+}
+
+fn read_only(mount: core::VolumeMount) -> core::VolumeMount {
+    core::VolumeMount {
+        read_only: Some(true),
+        ..mount
+    }
+}

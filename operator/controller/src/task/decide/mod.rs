@@ -1,0 +1,327 @@
+//! From what was seen to what is to be done: no I/O, no clock, no randomness.
+//!
+//! [`step`] says which step of the task's life comes next, one at a time; after it everything is read again.
+//! When there is none, [`plan`] says which objects and which status follow from where the task stands.
+//!
+//! # What stops a task
+//!
+//! | | queued | claimed, preparing, running | finishing |
+//! | --- | --- | --- | --- |
+//! | `desiredState: Suspend` | suspended, no pod, no token | suspended; attempt ended, token dead, pod cleared; Run queues it again | stays: the verdict stands |
+//! | `desiredState: Cancel` | finished, `Cancelled` | finishing, `Cancelled`; token dead, pod cleared | stays |
+//! | deadline | finished, `DeadlineExceeded` | finishing, `DeadlineExceeded`; token dead, pod cleared | stays |
+//! | AgentTask deleted | finished, `Cancelled` | finishing, `Cancelled`; token dead, pod cleared | stays |
+//! | Agent deleted | waits, Accepted=False `AgentNotFound` | finishing, `AgentDeleted`; token dead, pod cleared | stays |
+//! | namespace deleted | finished, `Cancelled` | finishing, `Cancelled`; token dead, pod goes with the namespace | stays |
+//!
+//! "Finishing" becomes finished when the pod is dead and gone. A namespace that loses its label finishes its
+//! runs and claims nothing.
+
+mod fence;
+mod stop;
+
+use std::time::Duration;
+
+use crds::{AgentSessionStatus, AgentTaskStatus};
+use jiff::Timestamp;
+use protocol::{AttemptId, Outcome, TaskState, TerminationMessage, Verdict};
+use store::AttemptRow;
+
+use super::failure::{self, Judgement, NodeHealth, Progress};
+use super::observe::{Object, Seen};
+use super::{session_status, status};
+
+pub use fence::{Fence, fence};
+
+/// A step of a task's life, which the store takes in one transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Its priority was changed.
+    SetPriority(i32),
+    /// It is put aside.
+    Suspend,
+    /// It goes on.
+    Resume,
+    /// It ends without a live attempt.
+    End(Verdict),
+    /// Its live attempt has a verdict.
+    Decide(AttemptId, Verdict),
+    /// What an ended attempt's runner left is kept beside the verdict.
+    Attach(AttemptId, Verdict),
+}
+
+/// What follows from where a task stands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Objects of the live attempt are to be made.
+    pub bring_up: Option<AttemptId>,
+    /// What is known of its pod is to be recorded: attempt, UID, node.
+    pub record: Option<(AttemptId, String, Option<String>)>,
+    /// The status to be written.
+    pub status: Option<Box<AgentTaskStatus>>,
+    /// The Secrets of these attempts are to be deleted.
+    pub secrets: Vec<AttemptId>,
+    /// This pod is to be deleted: UID and grace.
+    pub pod: Option<(String, Option<u32>)>,
+    /// This attempt lets go of the session, once all the above is done.
+    pub release: Option<AttemptId>,
+    /// The session's status to be written, after a release as it will be then.
+    pub session_status: Option<Box<AgentSessionStatus>>,
+    /// The object's time to live is over.
+    pub expire: bool,
+    /// The lanes of its Agent may have something to claim.
+    pub claim: bool,
+    /// When to look again if nothing changes.
+    pub look_at: Option<Timestamp>,
+}
+
+/// The next step of the task's life, if it is time for one.
+#[must_use]
+pub fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
+    if let Object::Unreadable = seen.object {
+        return None;
+    }
+    stop::step(seen, now)
+        .or_else(|| judge(seen, now))
+        .or_else(|| attach(seen, now))
+}
+
+/// The verdict that the pod of the live attempt shows.
+fn judge(seen: &Seen, now: Timestamp) -> Option<Step> {
+    let attempt = seen.live()?;
+    let verdict = |outcome| {
+        Some(Step::Decide(
+            attempt.id,
+            Verdict {
+                outcome,
+                at: now,
+                result: None,
+            },
+        ))
+    };
+    if let Some(pod) = seen.pod_of(attempt.id) {
+        if let Some(verdict) = left_behind(seen, attempt, now) {
+            return Some(Step::Decide(attempt.id, verdict));
+        }
+        return match look(seen, attempt, pod, now) {
+            Judgement::Failed(outcome) => verdict(outcome),
+            Judgement::Fine { .. } => None,
+        };
+    }
+    // The pod was there and is not.
+    attempt.pod_uid.as_ref()?;
+    let last = seen.last_sight.as_deref();
+    if let Some(result) = last.and_then(|pod| result_of(seen, attempt, pod)) {
+        return Some(Step::Decide(attempt.id, Verdict { at: now, ..result }));
+    }
+    verdict(failure::vanished(last, seen.node))
+}
+
+fn look(
+    seen: &Seen,
+    attempt: &AttemptRow,
+    pod: &k8s_openapi::api::core::v1::Pod,
+    now: Timestamp,
+) -> Judgement {
+    let progress = Progress {
+        opened_at: attempt.opened_at,
+        started_at: attempt.started_at,
+        last_contact_at: attempt.last_contact_at,
+        node: seen.node,
+    };
+    failure::judge(pod, &progress, &seen.limits(), now)
+}
+
+/// The result that the runner left in the termination message, when its call never came through.
+fn left_behind(seen: &Seen, attempt: &AttemptRow, now: Timestamp) -> Option<Verdict> {
+    let pod = seen.pod_of(attempt.id)?;
+    let verdict = result_of(seen, attempt, pod)?;
+    Some(Verdict { at: now, ..verdict })
+}
+
+fn result_of(
+    seen: &Seen,
+    attempt: &AttemptRow,
+    pod: &k8s_openapi::api::core::v1::Pod,
+) -> Option<Verdict> {
+    let message = failure::termination_message(pod)?;
+    let opened = TerminationMessage::open(seen.mac_key.as_ref()?, message).ok()?;
+    if opened.attempt != attempt.id {
+        return None;
+    }
+    let mut outcome = opened.result.outcome.clone();
+    // One process of several was killed for its memory: the runner lived to tell, the kubelet tells why.
+    if let (Outcome::Failed { class, .. }, true) = (&mut outcome, failure::was_out_of_memory(pod))
+        && *class == protocol::FailureClass::CliCrashed
+    {
+        *class = protocol::FailureClass::OOMKilled;
+    }
+    Some(Verdict {
+        outcome,
+        at: seen.row.created_at,
+        result: Some(Box::new(opened.result)),
+    })
+}
+
+/// A result that came too late to decide is kept all the same.
+fn attach(seen: &Seen, now: Timestamp) -> Option<Step> {
+    let attempt = seen.ending()?;
+    let has_result = |verdict: &Verdict| verdict.result.is_some();
+    let known = seen
+        .row
+        .late_results
+        .iter()
+        .any(|late| late.attempt == attempt.id.number)
+        || (seen.row.verdict.as_ref().is_some_and(has_result));
+    if known {
+        return None;
+    }
+    let pod = seen.pod_of(attempt.id).or(seen.last_sight.as_ref())?;
+    let verdict = result_of(seen, attempt, pod)?;
+    Some(Step::Attach(attempt.id, Verdict { at: now, ..verdict }))
+}
+
+/// What follows from where the task stands.
+#[must_use]
+pub fn plan(seen: &Seen, now: Timestamp) -> Plan {
+    let mut plan = Plan::default();
+    if let Object::Unreadable = seen.object {
+        return plan;
+    }
+    match seen.row.state {
+        TaskState::Claimed | TaskState::Preparing | TaskState::Running => {
+            work(seen, now, &mut plan)
+        }
+        TaskState::Queued | TaskState::Suspended | TaskState::Finishing | TaskState::Finished => {}
+    }
+    clear_away(seen, now, &mut plan);
+    if seen.row.state == TaskState::Queued {
+        plan.claim = true;
+        let waited = now.duration_since(status::phase_start(&seen.row, None));
+        let pause = Duration::try_from(waited).unwrap_or_default() / 2;
+        sooner(
+            &mut plan.look_at,
+            failure::after(
+                now,
+                pause.clamp(Duration::from_secs(2), Duration::from_secs(60)),
+            ),
+        );
+    }
+    let is_active = seen.row.state.is_active();
+    if let Some(deadline) = seen
+        .row
+        .deadline_at
+        .filter(|_| is_active || seen.row.state == TaskState::Queued)
+    {
+        sooner(&mut plan.look_at, deadline);
+    }
+    statuses(seen, now, &mut plan);
+    expire(seen, now, &mut plan);
+    plan
+}
+
+/// A live attempt gets its pod, and its pod is recorded and watched.
+fn work(seen: &Seen, now: Timestamp, plan: &mut Plan) {
+    let Some(attempt) = seen.live() else { return };
+    match seen.pod_of(attempt.id) {
+        None => plan.bring_up = Some(attempt.id),
+        Some(pod) => {
+            let uid = pod.metadata.uid.clone().unwrap_or_default();
+            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+            if attempt.pod_uid.as_ref() != Some(&uid) || (node.is_some() && attempt.node != node) {
+                plan.record = Some((attempt.id, uid, node));
+            }
+            if let Judgement::Fine {
+                look_at: Some(at), ..
+            } = look(seen, attempt, pod, now)
+            {
+                sooner(&mut plan.look_at, at);
+            }
+        }
+    }
+}
+
+/// What an ended attempt leaves is cleared away; a pod of ours that no live attempt owns is as well.
+fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
+    let ended = |attempt: &&AttemptRow| attempt.ended_at.is_some() && !attempt.secret_gone;
+    plan.secrets = seen
+        .attempts
+        .iter()
+        .filter(ended)
+        .map(|attempt| attempt.id)
+        .collect();
+    if let Some(pod) = &seen.pod
+        && is_superseded(seen, pod)
+        && pod.metadata.deletion_timestamp.is_none()
+    {
+        let grace = u32::try_from(seen.limits().grace.as_secs()).ok();
+        plan.pod = pod.metadata.uid.clone().map(|uid| (uid, grace));
+    }
+    let Some(attempt) = seen.ending() else { return };
+    if seen.pod_of(attempt.id).is_some() {
+        if seen.node == NodeHealth::Silent {
+            sooner(
+                &mut plan.look_at,
+                failure::after(now, Duration::from_secs(30)),
+            );
+        }
+        return;
+    }
+    match fence(seen, attempt, now) {
+        Fence::Dead => plan.release = Some(attempt.id),
+        Fence::Closed { until, .. } => {
+            sooner(
+                &mut plan.look_at,
+                until.unwrap_or_else(|| failure::after(now, Duration::from_secs(30))),
+            );
+        }
+    }
+}
+
+/// True for a pod of this task whose attempt is not the live one.
+fn is_superseded(seen: &Seen, pod: &k8s_openapi::api::core::v1::Pod) -> bool {
+    use kube::ResourceExt as _;
+    let ours = pod.labels().get(crds::labels::TASK_ID) == Some(&seen.row.id.to_string());
+    ours && !seen
+        .live()
+        .is_some_and(|live| super::observe::is_pod_of(pod, live.id))
+}
+
+fn statuses(seen: &Seen, now: Timestamp, plan: &mut Plan) {
+    if let Some(object) = seen.object.get() {
+        let old = object.status.clone().unwrap_or_default();
+        let settled = status::is_settled(&seen.row, seen.attempt(), now);
+        if settled {
+            let new = status::status(seen, &old, now);
+            plan.status = status::differs(&old, &new).then(|| Box::new(new));
+        } else {
+            sooner(
+                &mut plan.look_at,
+                status::settles_at(&seen.row, seen.attempt()),
+            );
+        }
+    }
+    let released = plan.release.is_some();
+    plan.session_status = session_status::wanted(seen, released, now).map(Box::new);
+}
+
+fn expire(seen: &Seen, now: Timestamp, plan: &mut Plan) {
+    let Some(object) = seen.object.get() else {
+        return;
+    };
+    let Some(ttl) = object.spec.ttl_seconds_after_finished else {
+        return;
+    };
+    let Some(closed) = seen.row.closed_at else {
+        return;
+    };
+    let at = failure::after(closed, Duration::from_secs(u64::try_from(ttl).unwrap_or(0)));
+    plan.expire = now >= at;
+    if !plan.expire {
+        sooner(&mut plan.look_at, at);
+    }
+}
+
+fn sooner(look_at: &mut Option<Timestamp>, at: Timestamp) {
+    *look_at = Some(look_at.map_or(at, |earlier| earlier.min(at)));
+}

@@ -1,0 +1,110 @@
+//! From an object to a row: an AgentTask is entered into the store by its UID before anything else happens.
+
+use crds::{AgentTask, DesiredState, SessionPolicy};
+use kube::ResourceExt as _;
+use protocol::Subject;
+use sha2::{Digest as _, Sha256};
+use store::{NewTask, SessionKey, TaskObject};
+
+use super::{apply, status};
+use crate::catalog::{Standing, standing};
+use crate::context::Context;
+use crate::error::Error;
+use crate::patch;
+use crate::work::Done;
+
+/// One pass of an object: enters it, or finds out that it is gone, and asks for a pass of its task.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Write`].
+pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Result<Done, Error> {
+    if let Some(task) = ctx.memory.task_of(uid) {
+        ctx.look_at(task);
+        return Ok(Done::Settled);
+    }
+    if let Some(task) = ctx.store.task_by_object(uid).await? {
+        ctx.memory.know(uid, task);
+        ctx.look_at(task);
+        return Ok(Done::Settled);
+    }
+    let Some(object) = ctx
+        .caches
+        .tasks
+        .get(namespace, name)
+        .filter(|task| task.uid().as_deref() == Some(uid))
+    else {
+        return Ok(Done::Settled);
+    };
+    let Some(home) = ctx.caches.namespaces.get("", namespace) else {
+        return Ok(Done::Settled);
+    };
+    if standing(&home) != Standing::Workspace || object.metadata.deletion_timestamp.is_some() {
+        // A namespace that is no workspace is never touched, not even by a status.
+        return Ok(Done::Settled);
+    }
+    let new = new_task(&object, &home.uid().unwrap_or_default(), ctx.clock.now());
+    if let Some(earlier) = ctx.store.ran_before(&new.object).await? {
+        let old = object.status.clone().unwrap_or_default();
+        let wanted =
+            status::already_ran(&old, object.metadata.generation, earlier, ctx.clock.now());
+        if patch::status_patch(&old, &wanted).is_some() {
+            apply::write_status(ctx, &object, &wanted).await?;
+        }
+        return Ok(Done::Settled);
+    }
+    let entered = ctx.store.enter(new).await?;
+    ctx.memory.know(uid, entered.task);
+    ctx.look_at(entered.task);
+    Ok(Done::Settled)
+}
+
+fn new_task(object: &AgentTask, namespace_uid: &str, now: jiff::Timestamp) -> NewTask {
+    let spec = &object.spec;
+    let created = object
+        .metadata
+        .creation_timestamp
+        .as_ref()
+        .map_or(now, |time| time.0);
+    NewTask {
+        object: TaskObject {
+            namespace: object.namespace().unwrap_or_default(),
+            namespace_uid: namespace_uid.to_owned(),
+            name: object.name_any(),
+            uid: object.uid().unwrap_or_default(),
+            spec_hash: spec_hash(object),
+        },
+        session: SessionKey {
+            namespace_uid: namespace_uid.to_owned(),
+            agent: spec.agent_ref.name.clone(),
+            subject: Subject {
+                kind: spec.subject.kind.as_str().to_owned(),
+                name: spec.subject.name.clone(),
+            },
+        },
+        priority: spec.priority,
+        policy: match spec.session.policy {
+            SessionPolicy::Resume => protocol::SessionPolicy::Resume,
+            SessionPolicy::Require => protocol::SessionPolicy::Require,
+            SessionPolicy::Fresh => protocol::SessionPolicy::Fresh,
+        },
+        created_at: created,
+        deadline_seconds: spec
+            .deadline_seconds
+            .and_then(|seconds| u32::try_from(seconds).ok()),
+        suspended: spec.desired_state == DesiredState::Suspend,
+    }
+}
+
+/// The hash of what cannot change in a spec: by it the same task is known when it is created again.
+fn spec_hash(object: &AgentTask) -> String {
+    let spec = &object.spec;
+    let fixed = serde_json::json!([
+        spec.agent_ref.name,
+        spec.subject.kind.as_str(),
+        spec.subject.name,
+        spec.prompt,
+        spec.session,
+        spec.deadline_seconds,
+    ]);
+    hex::encode(Sha256::digest(fixed.to_string().as_bytes()))
+}

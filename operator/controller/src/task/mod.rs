@@ -1,0 +1,45 @@
+//! The life of a task in the cluster, driven from its row: observe, decide, apply, one step at a time.
+
+pub mod apply;
+pub mod bring_up;
+pub mod build;
+pub mod decide;
+pub mod failure;
+pub mod intake;
+pub mod observe;
+pub mod refusal;
+pub mod session_status;
+pub mod status;
+
+use protocol::TaskId;
+
+use crate::context::Context;
+use crate::error::Error;
+use crate::work::Done;
+
+/// Steps of one pass at most; a task that still wants more gets another pass.
+const STEPS: usize = 6;
+
+/// One pass of a task.
+///
+/// # Errors
+/// What could not be read or written; another pass starts from nothing.
+pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
+    for _ in 0..STEPS {
+        let now = ctx.clock.now();
+        let Some(seen) = observe::observe(ctx, task, now).await? else {
+            tracing::debug!(task.id = %task, "an object names a task that the store does not know");
+            return Ok(Done::Settled);
+        };
+        if let Some(step) = decide::step(&seen, now) {
+            apply::step(ctx, &seen, step, now).await?;
+            continue;
+        }
+        let plan = decide::plan(&seen, now);
+        match apply::plan(ctx, &seen, plan, now).await? {
+            apply::Next::Over(done) => return Ok(done),
+            apply::Next::Again => {}
+        }
+    }
+    Ok(Done::LookAgain(std::time::Duration::from_millis(100)))
+}

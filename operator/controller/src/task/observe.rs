@@ -1,0 +1,335 @@
+//! All reads of one pass. What the caches hold is read before the store, so that the row is at least as new
+//! as the pod it is compared with: a pod that ended after its verdict is never taken for one without.
+
+use std::sync::Arc;
+
+use crds::names::{SessionName, session_name};
+use crds::{Agent, AgentSession, AgentTask, Runtime};
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::{Api, ResourceExt as _};
+use protocol::{AttemptId, MacKey, TaskId, TaskState};
+use store::{AttemptRow, SessionRow, TaskRow, Waiting};
+
+use super::failure::{Limits, NodeHealth};
+use crate::catalog::{Catalog, Standing, is_usable};
+use crate::context::Context;
+use crate::error::Error;
+use crate::{claimer, node};
+
+/// Attempts shown in a status.
+const ATTEMPTS_SHOWN: u32 = 10;
+
+/// The object of a task.
+#[derive(Clone, Debug)]
+pub enum Object {
+    /// It is there.
+    There(Arc<AgentTask>),
+    /// It was deleted.
+    Gone,
+    /// It is there, but cannot be read; nothing is decided by it.
+    Unreadable,
+}
+
+impl Object {
+    /// The object, if it can be read.
+    #[must_use]
+    pub fn get(&self) -> Option<&Arc<AgentTask>> {
+        match self {
+            Self::There(task) => Some(task),
+            Self::Gone | Self::Unreadable => None,
+        }
+    }
+}
+
+/// Whether what a task names is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum References {
+    /// Everything.
+    Found,
+    /// No Agent.
+    NoAgent,
+    /// None of the Agent's Runtimes.
+    NoRuntime,
+    /// None of them is ready.
+    NoneReady,
+}
+
+/// Everything that one pass knows.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// The task.
+    pub row: TaskRow,
+    /// Its last attempts, oldest first, at most ten.
+    pub attempts: Vec<AttemptRow>,
+    /// Its session.
+    pub session: SessionRow,
+    /// Name of the session and of its pod.
+    pub session_name: SessionName,
+    /// Its object.
+    pub object: Object,
+    /// What its namespace is to us.
+    pub standing: Standing,
+    /// Its Agent.
+    pub agent: Option<Arc<Agent>>,
+    /// Whether what it names is there.
+    pub references: References,
+    /// The Runtime of its last attempt.
+    pub runtime: Option<Arc<Runtime>>,
+    /// The pod with the session's name, whosever it is.
+    pub pod: Option<Arc<Pod>>,
+    /// What was last seen of the attempt's pod, when its object is gone.
+    pub last_sight: Option<Arc<Pod>>,
+    /// How the node of the attempt's pod is.
+    pub node: NodeHealth,
+    /// Nodes on which the attempt's pod may be or have been.
+    pub nodes: Vec<Arc<Node>>,
+    /// Since when the pod of the ended holder is absent.
+    pub absent_since: Option<Timestamp>,
+    /// The `AgentSession`.
+    pub session_object: Option<Arc<AgentSession>>,
+    /// Which limit holds it, if it is queued and was asked.
+    pub waiting: Option<Waiting>,
+    /// The key of the attempt's signatures.
+    pub mac_key: Option<MacKey>,
+}
+
+impl Seen {
+    /// The last attempt.
+    #[must_use]
+    pub fn attempt(&self) -> Option<&AttemptRow> {
+        self.attempts.last()
+    }
+
+    /// The last attempt, while it may run.
+    #[must_use]
+    pub fn live(&self) -> Option<&AttemptRow> {
+        self.attempt()
+            .filter(|attempt| self.row.state.is_active() && attempt.ended_at.is_none())
+    }
+
+    /// The last attempt, when it has ended and still holds the session.
+    #[must_use]
+    pub fn ending(&self) -> Option<&AttemptRow> {
+        self.attempt()
+            .filter(|attempt| attempt.ended_at.is_some() && self.session.is_held_by(attempt.id))
+    }
+
+    /// The pod, if it is that of this attempt.
+    #[must_use]
+    pub fn pod_of(&self, attempt: AttemptId) -> Option<&Arc<Pod>> {
+        self.pod.as_ref().filter(|pod| is_pod_of(pod, attempt))
+    }
+
+    /// Times allowed; those of the type's defaults where the Runtime is gone.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        limits(
+            self.runtime
+                .as_ref()
+                .map(|runtime| runtime.spec.timeouts)
+                .unwrap_or_default(),
+        )
+    }
+}
+
+/// The times of a Runtime.
+#[must_use]
+pub fn limits(timeouts: crds::Timeouts) -> Limits {
+    let seconds =
+        |seconds: i32| std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    Limits {
+        schedule: seconds(timeouts.schedule_seconds),
+        image_pull: seconds(timeouts.image_pull_seconds),
+        prepare: seconds(timeouts.prepare_seconds),
+        task: seconds(timeouts.task_seconds),
+        grace: seconds(timeouts.grace_seconds),
+    }
+}
+
+/// True when the labels of a pod name this attempt.
+#[must_use]
+pub fn is_pod_of(pod: &Pod, attempt: AttemptId) -> bool {
+    let label = |key| pod.labels().get(key).map(String::as_str);
+    label(crds::labels::TASK_ID) == Some(attempt.task.to_string().as_str())
+        && label(crds::labels::ATTEMPT) == Some(attempt.number.to_string().as_str())
+}
+
+/// Reads everything about a task; `None` when the store does not know it.
+///
+/// # Errors
+/// [`Error::Store`], [`Error::Read`], [`Error::Name`].
+pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Option<Seen>, Error> {
+    // Names and places never change, so this first look at the row serves to find what the caches hold.
+    let Some(found) = ctx.store.task(task).await? else {
+        return Ok(None);
+    };
+    let Some(session) = ctx.store.session(found.session).await? else {
+        return Ok(None);
+    };
+    let namespace = &found.object.namespace;
+    let subject = &session.key.subject;
+    let session_name = session_name(
+        &found.agent,
+        &subject.kind,
+        &subject.name,
+        &found.object.namespace_uid,
+    )?;
+    let pod = ctx.caches.pods.get(namespace, session_name.as_str());
+    let object = object(ctx, &found);
+    let catalog = Catalog::new(ctx.caches.clone());
+    let standing = catalog.standing(namespace, &found.object.namespace_uid);
+    let agent = catalog.agent(namespace, &found.agent);
+    let references = references(&catalog, namespace, agent.as_deref());
+
+    let Some(row) = ctx.store.task(task).await? else {
+        return Ok(None);
+    };
+    let Some(session) = ctx.store.session(row.session).await? else {
+        return Ok(None);
+    };
+    let attempts = attempts(ctx, &row).await?;
+    let last = attempts.last();
+    let runtime = last.and_then(|attempt| catalog.runtime(namespace, &attempt.runtime));
+    let waiting = waiting(ctx, &row, agent.as_deref(), standing, now).await?;
+    let mut seen = Seen {
+        mac_key: last.map(|attempt| ctx.key.mac_key(attempt.id, attempt.salt)),
+        last_sight: last.and_then(|attempt| ctx.memory.last_sight(attempt.pod_uid.as_deref()?)),
+        session_object: ctx.caches.sessions.get(namespace, session_name.as_str()),
+        node: NodeHealth::None,
+        nodes: Vec::new(),
+        absent_since: None,
+        attempts,
+        session,
+        session_name,
+        object,
+        standing,
+        agent,
+        references,
+        runtime,
+        pod,
+        waiting,
+        row,
+    };
+    look_for_pod(ctx, &mut seen, now).await?;
+    Ok(Some(seen))
+}
+
+/// What the caches do not say about the pod of an attempt that holds the session.
+async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<(), Error> {
+    let Some(attempt) = seen.live().or(seen.ending()).cloned() else {
+        return Ok(());
+    };
+    if seen.pod_of(attempt.id).is_none() && must_ask(seen, &attempt) {
+        seen.pod = ask_for_pod(ctx, &seen.row.object.namespace, seen.session_name.as_str()).await?;
+    }
+    let pod_node = |pod: &Arc<Pod>| pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    let seen_pod = seen.pod_of(attempt.id).or(seen.last_sight.as_ref());
+    let name = seen_pod.and_then(pod_node).or(attempt.node.clone());
+    seen.node = node::named(ctx, name.as_deref());
+    seen.nodes = node::candidates(ctx, name.as_deref());
+    if attempt.ended_at.is_some() && seen.pod_of(attempt.id).is_none() {
+        seen.absent_since = Some(ctx.memory.absent_since(attempt.id, now));
+    }
+    Ok(())
+}
+
+/// Whether the cache's word that there is no pod is not enough: it is about to be acted upon for good.
+fn must_ask(seen: &Seen, attempt: &AttemptRow) -> bool {
+    let known_gone = seen.last_sight.is_some();
+    match (attempt.ended_at.is_some(), attempt.pod_uid.is_some()) {
+        // A verdict would follow from its absence.
+        (false, true) => !known_gone,
+        // It is made anyway; the name refuses a second one.
+        (false, false) => false,
+        // The holder would be released. A pod may have been made without our hearing of it.
+        (true, _) => !known_gone && seen.row.state != TaskState::Finished,
+    }
+}
+
+async fn ask_for_pod(
+    ctx: &Context,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Arc<Pod>>, Error> {
+    let api = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
+    let read = |source| Error::Read {
+        what: "a pod",
+        source: Box::new(source),
+    };
+    let found = api.get_opt(name).await.map_err(read)?;
+    Ok(found.map(|pod| {
+        let ours = pod
+            .labels()
+            .get(crds::labels::MANAGED_BY)
+            .is_some_and(|by| by == crds::labels::MANAGER);
+        if ours {
+            ctx.caches.pods.observe(pod)
+        } else {
+            Arc::new(pod)
+        }
+    }))
+}
+
+fn object(ctx: &Context, row: &TaskRow) -> Object {
+    let (namespace, name) = (&row.object.namespace, &row.object.name);
+    match ctx.caches.tasks.get(namespace, name) {
+        Some(task) if task.uid().as_deref() == Some(&row.object.uid) => Object::There(task),
+        Some(_) => Object::Gone,
+        None if ctx.caches.tasks.is_unreadable(namespace, name) => Object::Unreadable,
+        None => Object::Gone,
+    }
+}
+
+fn references(catalog: &Catalog, namespace: &str, agent: Option<&Agent>) -> References {
+    let Some(agent) = agent else {
+        return References::NoAgent;
+    };
+    let runtimes = catalog.runtimes_of(namespace, agent);
+    if runtimes.is_empty() {
+        References::NoRuntime
+    } else if runtimes.iter().any(|runtime| is_usable(runtime)) {
+        References::Found
+    } else {
+        References::NoneReady
+    }
+}
+
+async fn attempts(ctx: &Context, row: &TaskRow) -> Result<Vec<AttemptRow>, Error> {
+    let first = row.attempt.saturating_sub(ATTEMPTS_SHOWN - 1).max(1);
+    let mut attempts = Vec::new();
+    for number in first..=row.attempt {
+        attempts.extend(
+            ctx.store
+                .attempt(AttemptId {
+                    task: row.id,
+                    number,
+                })
+                .await?,
+        );
+    }
+    Ok(attempts)
+}
+
+/// Which limit holds a queued task: that of the first lane that could take it.
+async fn waiting(
+    ctx: &Context,
+    row: &TaskRow,
+    agent: Option<&Agent>,
+    standing: Standing,
+    now: Timestamp,
+) -> Result<Option<Waiting>, Error> {
+    let is_waiting = row.state == TaskState::Queued && standing == Standing::Workspace;
+    let Some(agent) = agent.filter(|_| is_waiting && super::status::is_settled(row, None, now))
+    else {
+        return Ok(None);
+    };
+    for runtime in Catalog::new(ctx.caches.clone()).runtimes_of(&row.object.namespace, agent) {
+        if let Some(lane) = claimer::lane(ctx, &runtime)
+            && let Some(waiting) = ctx.store.waiting(row.id, &lane).await?
+        {
+            return Ok(Some(waiting));
+        }
+    }
+    Ok(None)
+}

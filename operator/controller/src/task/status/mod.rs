@@ -1,0 +1,121 @@
+//! The status of an AgentTask, from what was seen: pure, and the same again for the same facts.
+
+mod conditions;
+mod parts;
+
+use std::time::Duration;
+
+use crds::{AgentTaskStatus, conditions as merge, task_condition};
+use jiff::Timestamp;
+use protocol::TaskState;
+use store::{AttemptRow, TaskRow};
+
+use super::failure::after;
+use super::observe::Seen;
+use crate::patch;
+
+/// What lasts no longer than this is not worth a write.
+const WORTH_A_WRITE: Duration = Duration::from_secs(2);
+
+/// Since when the task is where it is.
+#[must_use]
+pub fn phase_start(row: &TaskRow, attempt: Option<&AttemptRow>) -> Timestamp {
+    match row.state {
+        TaskState::Claimed | TaskState::Preparing | TaskState::Running => {
+            attempt.map_or(row.created_at, |attempt| attempt.claimed_at)
+        }
+        TaskState::Queued | TaskState::Finishing | TaskState::Suspended | TaskState::Finished => {
+            row.created_at
+        }
+    }
+}
+
+/// When the task's phase is worth a write, if it lasts until then.
+#[must_use]
+pub fn settles_at(row: &TaskRow, attempt: Option<&AttemptRow>) -> Timestamp {
+    after(phase_start(row, attempt), WORTH_A_WRITE)
+}
+
+/// True when the task's phase is worth a write: it is one that people wait for, or it lasts.
+#[must_use]
+pub fn is_settled(row: &TaskRow, attempt: Option<&AttemptRow>, now: Timestamp) -> bool {
+    match row.state {
+        TaskState::Running | TaskState::Suspended | TaskState::Finishing | TaskState::Finished => {
+            true
+        }
+        TaskState::Queued | TaskState::Claimed | TaskState::Preparing => {
+            now >= settles_at(row, attempt)
+        }
+    }
+}
+
+/// The status as it should be; `old` gives transition times and what must not flicker.
+#[must_use]
+pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskStatus {
+    let (row, attempt) = (&seen.row, seen.attempt());
+    let generation = seen
+        .object
+        .get()
+        .and_then(|object| object.metadata.generation);
+    let session = (row.attempt > 0).then(|| seen.session_name.to_string());
+    AgentTaskStatus {
+        observed_generation: generation,
+        conditions: merge::merge(
+            &old.conditions,
+            conditions::wanted(seen, old, now),
+            generation,
+            now,
+        ),
+        task_id: Some(row.id.to_string()),
+        attempt: Some(i32::try_from(row.attempt).unwrap_or(i32::MAX)),
+        attempts: seen.attempts.iter().map(parts::attempt).collect(),
+        pod_name: session.clone(),
+        session_name: session,
+        runtime_name: attempt.map(|attempt| attempt.runtime.clone()),
+        resumed: row.resumed.as_ref().map(parts::resumed),
+        waiting: parts::waiting(seen, old, now),
+        failure: row.verdict.as_ref().and_then(parts::failure),
+        result: row.verdict.as_ref().and_then(parts::result),
+        usage: row.verdict.as_ref().map(parts::usage).unwrap_or_default(),
+        times: Some(parts::times(row, attempt)),
+    }
+}
+
+/// True when there is something to write.
+#[must_use]
+pub fn differs(old: &AgentTaskStatus, new: &AgentTaskStatus) -> bool {
+    patch::status_patch(old, new).is_some()
+}
+
+/// The status of an object whose task is not run, because the same one ran before and its ttl removed it.
+#[must_use]
+pub fn already_ran(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    earlier: protocol::TaskId,
+    now: Timestamp,
+) -> AgentTaskStatus {
+    let message = format!(
+        "Task {earlier} of the same name and spec has run, and ttlSecondsAfterFinished removed its object. \
+         To run it again, create it under another name."
+    );
+    AgentTaskStatus {
+        observed_generation: generation,
+        conditions: merge::merge(
+            &old.conditions,
+            conditions::not_run(&message),
+            generation,
+            now,
+        ),
+        ..old.clone()
+    }
+}
+
+/// True once the verdict is in the status.
+#[must_use]
+pub fn shows_end(status: &AgentTaskStatus) -> bool {
+    merge::is_true(&status.conditions, task_condition::FINISHED)
+}
+
+#[cfg(test)]
+mod tests;

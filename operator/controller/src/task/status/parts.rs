@@ -1,0 +1,192 @@
+//! Parts of a status beside the conditions.
+
+use crds::{
+    AgentTaskStatus, Answer, AttemptRecord, EvidenceStatus, FailureStatus, ModelUsage,
+    ResultStatus, ResumedStatus, RetryAdvice, TaskTimes, WaitingLimit, WaitingStatus,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use protocol::{Evidence, Outcome, Resumed, Retry, TaskState, Verdict};
+use store::{AttemptRow, TaskRow, Waiting};
+
+use crate::catalog::Standing;
+use crate::task::observe::{References, Seen};
+
+/// Bytes of an answer that are shown.
+const SUMMARY_BYTES: usize = 4096;
+/// Bytes of an evidence.
+const EVIDENCE_BYTES: usize = 1024;
+/// Models whose usage is shown.
+const MODELS: usize = 16;
+
+pub(super) fn attempt(row: &AttemptRow) -> AttemptRecord {
+    AttemptRecord {
+        number: i32::try_from(row.id.number).unwrap_or(i32::MAX),
+        runtime_name: row.runtime.clone(),
+        pod_uid: row.pod_uid.clone(),
+        node_name: row.node.clone(),
+        claimed: Time(row.claimed_at),
+        started: row.started_at.map(Time),
+        ended: row.ended_at.map(Time),
+        reason: row.end_reason.map(|reason| format!("{reason:?}")),
+    }
+}
+
+pub(super) fn resumed(resumed: &Resumed) -> ResumedStatus {
+    ResumedStatus {
+        volume: evidence(&resumed.volume),
+        workdir: evidence(&resumed.workdir),
+        session: evidence(&resumed.session),
+        provider: evidence(&resumed.provider),
+    }
+}
+
+fn evidence(from: &Evidence) -> EvidenceStatus {
+    let answer = match from.answer {
+        protocol::Answer::Yes => Answer::Yes,
+        protocol::Answer::No => Answer::No,
+        protocol::Answer::Unknown => Answer::Unknown,
+    };
+    EvidenceStatus {
+        answer,
+        evidence: cut(&from.evidence, EVIDENCE_BYTES),
+    }
+}
+
+/// Which limit holds the task; while it is the same one, what was said about it stands.
+pub(super) fn waiting(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> Option<WaitingStatus> {
+    if seen.row.state != TaskState::Queued {
+        return None;
+    }
+    let (limit, message) = held_by(seen)?;
+    if let Some(same) = old.waiting.as_ref().filter(|old| old.limit == limit) {
+        return Some(same.clone());
+    }
+    let since = if old.waiting.is_some() {
+        now
+    } else {
+        seen.row.created_at
+    };
+    Some(WaitingStatus {
+        limit,
+        message,
+        since: Time(since),
+    })
+}
+
+fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
+    if seen.standing == Standing::Foreign {
+        return Some((
+            WaitingLimit::Workspace,
+            "The namespace is no workspace.".into(),
+        ));
+    }
+    let agent = &seen.row.agent;
+    match seen.references {
+        References::NoAgent => {
+            return Some((
+                WaitingLimit::Reference,
+                format!("Agent {agent} does not exist."),
+            ));
+        }
+        References::NoRuntime => {
+            return Some((
+                WaitingLimit::Reference,
+                format!("No Runtime of Agent {agent} exists."),
+            ));
+        }
+        References::NoneReady => {
+            return Some((
+                WaitingLimit::Reference,
+                format!("No Runtime of Agent {agent} is ready."),
+            ));
+        }
+        References::Found => {}
+    }
+    match seen.waiting? {
+        Waiting::SessionBusy { holder } if holder == seen.row.id => Some((
+            WaitingLimit::Session,
+            "The pod of the task's last attempt is not gone yet.".into(),
+        )),
+        Waiting::SessionBusy { holder } => Some((
+            WaitingLimit::Session,
+            format!("Task {holder} has the session."),
+        )),
+        Waiting::AgentFull { running, max } => {
+            let message = format!(
+                "{running} tasks of Agent {agent} have a pod; its maxConcurrentTasks is {max}."
+            );
+            Some((WaitingLimit::Agent, message))
+        }
+        Waiting::RuntimeFull { running, max } => {
+            let message = format!("{running} pods of the Runtime exist; its maxPods is {max}.");
+            Some((WaitingLimit::Runtime, message))
+        }
+        Waiting::Next => None,
+    }
+}
+
+pub(super) fn failure(verdict: &Verdict) -> Option<FailureStatus> {
+    let Outcome::Failed {
+        class,
+        message,
+        exit_code,
+        signal,
+    } = &verdict.outcome
+    else {
+        return None;
+    };
+    let retry = match class.retry() {
+        Retry::Never => RetryAdvice::Never,
+        Retry::AfterBackoff => RetryAdvice::AfterBackoff,
+        Retry::AtOnce => RetryAdvice::AtOnce,
+    };
+    Some(FailureStatus {
+        class: class.as_str().to_owned(),
+        message: message.clone(),
+        exit_code: *exit_code,
+        signal: signal.filter(|signal| (0..=128).contains(signal)),
+        retry,
+    })
+}
+
+pub(super) fn result(verdict: &Verdict) -> Option<ResultStatus> {
+    let output = &verdict.result.as_ref()?.output;
+    (!output.is_empty()).then(|| ResultStatus {
+        summary: cut(output, SUMMARY_BYTES),
+    })
+}
+
+pub(super) fn usage(verdict: &Verdict) -> Vec<ModelUsage> {
+    let count = |tokens: u64| {
+        i64::try_from(tokens)
+            .unwrap_or(i64::MAX)
+            .min(9_007_199_254_740_991)
+    };
+    let Some(result) = &verdict.result else {
+        return Vec::new();
+    };
+    let models = result.usage.iter().take(MODELS);
+    models
+        .map(|(model, usage)| ModelUsage {
+            model: cut(model, 200),
+            input_tokens: count(usage.input),
+            output_tokens: count(usage.output),
+            cache_read_tokens: count(usage.cache_read),
+            cache_write_tokens: count(usage.cache_write),
+        })
+        .collect()
+}
+
+pub(super) fn times(row: &TaskRow, attempt: Option<&AttemptRow>) -> TaskTimes {
+    TaskTimes {
+        queued: Some(Time(row.created_at)),
+        claimed: attempt.map(|attempt| Time(attempt.claimed_at)),
+        started: attempt.and_then(|attempt| attempt.started_at).map(Time),
+        finished: row.verdict.as_ref().map(|verdict| Time(verdict.at)),
+    }
+}
+
+fn cut(text: &str, bytes: usize) -> String {
+    text[..text.floor_char_boundary(bytes)].to_owned()
+}

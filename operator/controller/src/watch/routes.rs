@@ -1,0 +1,131 @@
+//! From changes to keys. Nothing is decided here: a key only says that someone should look.
+
+use crds::{Agent, AgentTask, Runtime, labels};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::ResourceExt as _;
+use protocol::TaskId;
+
+use super::{NamespaceMeta, Seen};
+use crate::context::{Context, Key};
+use crate::{catalog, node};
+
+pub(super) fn task(ctx: &Context, seen: &Seen<AgentTask>) {
+    let (Seen::There(task, _) | Seen::Gone(task)) = seen else {
+        return;
+    };
+    ctx.queue.add(object_key(task));
+}
+
+/// The key under which an object is entered, or found to be gone.
+pub(crate) fn object_key(task: &AgentTask) -> Key {
+    Key::Object {
+        namespace: task.namespace().unwrap_or_default(),
+        name: task.name_any(),
+        uid: task.uid().unwrap_or_default(),
+    }
+}
+
+pub(super) fn agent(ctx: &Context, seen: &Seen<Agent>) {
+    let (Seen::There(agent, _) | Seen::Gone(agent)) = seen else {
+        return;
+    };
+    ctx.queue.add(Key::Agent {
+        namespace: agent.namespace().unwrap_or_default(),
+        name: agent.name_any(),
+    });
+}
+
+pub(super) fn runtime(ctx: &Context, seen: &Seen<Runtime>) {
+    let (Seen::There(runtime, _) | Seen::Gone(runtime)) = seen else {
+        return;
+    };
+    ctx.queue.add(Key::Runtime {
+        namespace: runtime.namespace().unwrap_or_default(),
+        name: runtime.name_any(),
+    });
+}
+
+pub(super) fn pod(ctx: &Context, seen: &Seen<Pod>) {
+    let pod = match seen {
+        Seen::There(pod, _) => pod,
+        Seen::Gone(pod) => {
+            ctx.memory.bury(std::sync::Arc::clone(pod));
+            let blocked = ctx
+                .memory
+                .unblock(&pod.namespace().unwrap_or_default(), &pod.name_any());
+            if let Some(task) = blocked {
+                ctx.look_at(task);
+            }
+            pod
+        }
+        Seen::Listed => return,
+    };
+    if let Some(task) = task_of(pod) {
+        ctx.look_at(task);
+    }
+}
+
+/// The task that a pod's label names.
+fn task_of(pod: &Pod) -> Option<TaskId> {
+    pod.labels().get(labels::TASK_ID)?.parse().ok()
+}
+
+/// A policy of ours was changed or removed by someone: its Runtime's pass puts it right.
+pub(super) fn policy(ctx: &Context, seen: &Seen<NetworkPolicy>) {
+    let (Seen::There(policy, _) | Seen::Gone(policy)) = seen else {
+        return;
+    };
+    let namespace = policy.namespace().unwrap_or_default();
+    for runtime in ctx.caches.runtimes.in_namespace(&namespace) {
+        ctx.queue.add(Key::Runtime {
+            namespace: namespace.clone(),
+            name: runtime.name_any(),
+        });
+    }
+}
+
+/// Tasks on a node are looked at when its health changes; it is written far more often.
+pub(super) fn node(ctx: &Context, seen: &Seen<Node>) {
+    let node = match seen {
+        Seen::There(node, old) => {
+            if old
+                .as_ref()
+                .is_some_and(|old| node::health(old) == node::health(node))
+            {
+                return;
+            }
+            node
+        }
+        Seen::Gone(node) => node,
+        Seen::Listed => return,
+    };
+    let name = node.name_any();
+    for pod in ctx.caches.pods.all() {
+        let is_there = pod
+            .spec
+            .as_ref()
+            .is_some_and(|spec| spec.node_name.as_ref() == Some(&name));
+        if is_there && let Some(task) = task_of(&pod) {
+            ctx.look_at(task);
+        }
+    }
+}
+
+pub(super) fn namespace(ctx: &Context, seen: &Seen<NamespaceMeta>) {
+    let namespace = match seen {
+        Seen::There(namespace, old) => {
+            let new = catalog::standing(namespace);
+            if old
+                .as_ref()
+                .is_some_and(|old| catalog::standing(old) == new)
+            {
+                return;
+            }
+            namespace
+        }
+        Seen::Gone(namespace) => namespace,
+        Seen::Listed => return,
+    };
+    ctx.queue.add(Key::Namespace(namespace.name_any()));
+}
