@@ -75,6 +75,8 @@ async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
         for (what, draft) in cases {
             table += &format!("{what}\n    {}\n", answer(workspace, draft.value()).await?);
         }
+        // The apiserver repeats the value.
+        let table = table.replace(&long, "…");
         insta::assert_snapshot!("refused_by_the_apiserver", table);
         Ok(())
     })
