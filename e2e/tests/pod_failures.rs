@@ -141,7 +141,10 @@ impl Fault {
             entry.user.username.starts_with("system:node:") && entry.resource() == "pods/status";
         let body = entry.request_object.to_string();
         match self {
-            Self::PodDeleted => entry.verb == "delete" && entry.resource() == "pods",
+            Self::PodDeleted => {
+                let by_us = entry.user.username == operator::USER;
+                !by_us && entry.verb == "delete" && entry.resource() == "pods"
+            }
             Self::ImageMissing => {
                 from_kubelet && (body.contains("ErrImagePull") || body.contains("ImagePullBackOff"))
             }
@@ -236,6 +239,9 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
             "{fault:?}: {:?}",
             first.status
         );
+        // Its pod has the name of the next one, and would be mistaken for it in the audit log.
+        let pod = text(&first, "/status/podName")?;
+        workspace.gone::<Pod>(&pod, wait::USUAL).await?;
     }
     if let Some(breakage) = fault.breakage() {
         change(workspace, &name, &breakage).await?;
