@@ -83,7 +83,22 @@ fn file(folder: &str, definition: &CustomResourceDefinition) -> PathBuf {
 fn to_yaml(definition: &CustomResourceDefinition) -> String {
     let mut value = serde_json::to_value(definition).unwrap();
     whole_numbers(&mut value);
-    format!("{HEAD}{}", serde_yaml::to_string(&value).unwrap())
+    let text = serde_yaml::to_string(&value).unwrap();
+    let lines: Vec<String> = text.lines().map(quote_words).collect();
+    format!("{HEAD}{}\n", lines.join("\n"))
+}
+
+/// The apiserver's clients read YAML 1.1, in which these words are booleans unless they are quoted.
+fn quote_words(line: &str) -> String {
+    const WORDS: [&str; 6] = ["y", "n", "yes", "no", "on", "off"];
+    match line.rsplit_once(' ') {
+        Some((head, word))
+            if WORDS.contains(&word.to_lowercase().as_str()) && head.ends_with(['-', ':']) =>
+        {
+            format!("{head} '{word}'")
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// The type of a schema holds bounds as floats; people write and read whole numbers.

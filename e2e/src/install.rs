@@ -128,6 +128,9 @@ async fn upgrade(
         "--namespace",
         NAMESPACE,
         "--create-namespace",
+        // What somebody has applied by hand becomes part of the release.
+        "--take-ownership",
+        "--force-conflicts",
         "--description",
         content,
         "--timeout",
