@@ -19,8 +19,10 @@ use serde_json::{Value, json};
 
 /// From the cluster's knowing to our saying.
 const LIMIT: SignedDuration = SignedDuration::from_secs(2);
-/// What the cases that wait for a node or a volume give it.
-const SCHEDULE: i64 = 3;
+/// What the cases that wait for a node, a volume or an image give it.
+const PATIENCE: i64 = 3;
+/// An image that no node has.
+const MISSING: &str = "mooring/no-such-image:none";
 /// Stories of pods at a time: the machine has two cores.
 const AT_A_TIME: usize = 4;
 
@@ -29,6 +31,7 @@ const AT_A_TIME: usize = 4;
 enum Fault {
     PodDeleted,
     ImageMissing,
+    RegistryAway,
     VolumeUnbindable,
     ObjectMissing,
     KeyMissing,
@@ -39,9 +42,10 @@ enum Fault {
     CliCrashed,
 }
 
-const FAULTS: [Fault; 10] = [
+const FAULTS: [Fault; 11] = [
     Fault::PodDeleted,
     Fault::ImageMissing,
+    Fault::RegistryAway,
     Fault::VolumeUnbindable,
     Fault::ObjectMissing,
     Fault::KeyMissing,
@@ -60,7 +64,7 @@ impl Fault {
     fn class(self) -> &'static str {
         match self {
             Self::PodDeleted => "PodDeleted",
-            Self::ImageMissing => "ImagePullFailed",
+            Self::ImageMissing | Self::RegistryAway => "ImagePullFailed",
             Self::VolumeUnbindable => "VolumeNotReady",
             Self::ObjectMissing | Self::KeyMissing => "ContainerConfigInvalid",
             Self::Unschedulable => "Unschedulable",
@@ -74,7 +78,11 @@ impl Fault {
     fn breakage(self) -> Option<Value> {
         let reference = |key| json!({"name": "settings", "key": key});
         match self {
-            Self::ImageMissing => Some(json!({"image": "localhost/mooring/no-such-image:none"})),
+            Self::ImageMissing => Some(json!({"image": MISSING, "imagePullPolicy": "Never"})),
+            // Nothing answers on that port.
+            Self::RegistryAway => Some(json!({"image": format!("localhost:1/{MISSING}")})),
+            // Nothing answers on that port.
+            Self::RegistryAway => Some(json!({"image": format!("localhost:1/{MISSING}")})),
             Self::ObjectMissing => {
                 Some(json!({"pod": {"envFrom": [{"configMapRef": {"name": "missing"}}]}}))
             }
@@ -100,6 +108,7 @@ impl Fault {
             Self::CliCrashed => script.sleep(500).crash(3),
             Self::PodDeleted
             | Self::ImageMissing
+            | Self::RegistryAway
             | Self::VolumeUnbindable
             | Self::ObjectMissing
             | Self::KeyMissing
@@ -126,6 +135,7 @@ impl Fault {
             }
             Self::AllOutOfMemory => all_out_of_memory(&running_pod(workspace, name).await?).await,
             Self::ImageMissing
+            | Self::RegistryAway
             | Self::VolumeUnbindable
             | Self::ObjectMissing
             | Self::KeyMissing
@@ -145,9 +155,8 @@ impl Fault {
                 let by_us = entry.user.username == operator::USER;
                 !by_us && entry.verb == "delete" && entry.resource() == "pods"
             }
-            Self::ImageMissing => {
-                from_kubelet && (body.contains("ErrImagePull") || body.contains("ImagePullBackOff"))
-            }
+            Self::ImageMissing => from_kubelet && body.contains("ErrImageNeverPull"),
+            Self::RegistryAway => entry.verb == "create" && entry.resource() == "pods/binding",
             Self::ObjectMissing | Self::KeyMissing => {
                 from_kubelet && body.contains("CreateContainerConfigError")
             }
@@ -163,7 +172,9 @@ impl Fault {
 
     fn patience(self) -> SignedDuration {
         match self {
-            Self::VolumeUnbindable | Self::Unschedulable => SignedDuration::from_secs(SCHEDULE),
+            Self::VolumeUnbindable | Self::Unschedulable | Self::RegistryAway => {
+                SignedDuration::from_secs(PATIENCE)
+            }
             Self::PodDeleted
             | Self::ImageMissing
             | Self::ObjectMissing
@@ -220,8 +231,9 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
             .set("/spec/agentRef/name", name.as_str())
     };
     let image = &workspace.cluster.settings.images.agent_fake;
-    let mut runtime =
-        objects::runtime(&name, image).set("/spec/timeouts/scheduleSeconds", SCHEDULE);
+    let mut runtime = objects::runtime(&name, image)
+        .set("/spec/timeouts/scheduleSeconds", PATIENCE)
+        .set("/spec/timeouts/imagePullSeconds", PATIENCE);
     if fault == Fault::VolumeUnbindable {
         runtime = runtime.set("/spec/workdir/storageClassName", "no-such-class");
     }
@@ -264,7 +276,7 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
     );
 
     if goes_on {
-        change(workspace, &name, &json!({"image": image, "pod": {"envFrom": [], "env": [], "nodeSelector": {"nowhere": null}}}))
+        change(workspace, &name, &json!({"image": image, "imagePullPolicy": "IfNotPresent", "pod": {"envFrom": [], "env": [], "nodeSelector": {"nowhere": null}}}))
             .await?;
         let third = workspace
             .run_task(&task("3", &Script::new().recall()))
