@@ -4,3 +4,12 @@
 pub mod adapter;
 pub mod adapters;
 pub mod classify;
+pub mod journal;
+pub mod layout;
+pub mod lines;
+pub mod outbox;
+pub mod queue;
+pub mod redact;
+pub mod shape;
+pub mod transcript;
+pub mod upload;

@@ -1,0 +1,64 @@
+//! Where everything lies, built from one root so that tests can have a pod of their own in a directory.
+
+use std::path::{Path, PathBuf};
+
+use protocol::paths;
+
+/// The paths of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// `$HOME` of the agent, on the session's volume.
+    pub home: PathBuf,
+    /// The agent's working directory, on the session's volume.
+    pub work: PathBuf,
+    /// Ours on the session's volume.
+    pub state: PathBuf,
+    /// The mounted Secret's token.
+    pub secret_token: PathBuf,
+    /// The mounted Secret's CA.
+    pub secret_ca: PathBuf,
+    /// Where the agent finds its token.
+    pub token_file: PathBuf,
+    /// Where the agent finds the CA.
+    pub ca_file: PathBuf,
+    /// Programs, put on `PATH`.
+    pub bin: PathBuf,
+    /// Where the kubelet reads the termination message.
+    pub termination_log: PathBuf,
+}
+
+impl Layout {
+    /// The paths under `root`, which is `/` in a pod.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        let at = |path: &str| root.join(path.trim_start_matches('/'));
+        Self {
+            home: at(paths::HOME),
+            work: at(paths::WORK),
+            state: at(paths::STATE),
+            secret_token: at(paths::SECRET).join(paths::SECRET_TOKEN_KEY),
+            secret_ca: at(paths::SECRET).join(paths::SECRET_CA_KEY),
+            token_file: at(paths::TOKEN_FILE),
+            ca_file: at(paths::CA_FILE),
+            bin: at(paths::BIN),
+            termination_log: at(paths::TERMINATION_LOG),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pods_paths_are_those_of_the_protocol() {
+        let layout = Layout::new(Path::new("/"));
+        assert_eq!(layout.home, Path::new(paths::HOME));
+        assert_eq!(layout.token_file, Path::new(paths::TOKEN_FILE));
+        assert_eq!(layout.secret_token, Path::new("/run/secrets/mooring/token"));
+        assert_eq!(
+            Layout::new(Path::new("/tmp/x")).work,
+            Path::new("/tmp/x/workspace/work")
+        );
+    }
+}

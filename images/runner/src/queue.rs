@@ -1,0 +1,181 @@
+//! Events on their way to the API, in memory. It never forgets one that is not acknowledged; when it is full
+//! the CLI's output is not read on, so the CLI waits.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard};
+
+use protocol::{Event, limits};
+use tokio::sync::Notify;
+
+/// Bytes of JSON that may wait. Some fifty thousand events of the usual length.
+const ROOM_BYTES: usize = 16 * 1024 * 1024;
+
+/// The queue between the journal and the uploader.
+#[derive(Debug, Default)]
+pub struct Queue {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    events: VecDeque<(Event, usize)>,
+    bytes: usize,
+    acknowledged: u64,
+    abandoned: bool,
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state
+            .lock()
+            .expect("nothing panics while it holds the queue")
+    }
+
+    /// Adds events, whether or not there is room.
+    pub fn push(&self, events: Vec<Event>) {
+        let mut state = self.state();
+        if state.abandoned {
+            return;
+        }
+        for event in events {
+            let bytes = serde_json::to_vec(&event).map_or(0, |json| json.len());
+            state.bytes += bytes;
+            state.events.push_back((event, bytes));
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// True while more may be added.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.state().bytes < ROOM_BYTES
+    }
+
+    /// Number of the last event that the API has taken.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.state().acknowledged
+    }
+
+    /// Waits until there is room.
+    pub async fn room(&self) {
+        self.until(|state| (state.bytes < ROOM_BYTES).then_some(()))
+            .await;
+    }
+
+    /// Waits until nothing waits any more: all was taken, or the API will never take it.
+    pub async fn drained(&self) {
+        self.until(|state| state.events.is_empty().then_some(()))
+            .await;
+    }
+
+    /// Waits for the oldest events that wait, at most `most` of them and within the limits of a batch.
+    pub async fn batch(&self, most: usize) -> Vec<Event> {
+        self.until(|state| {
+            let batch = state.batch(most);
+            (!batch.is_empty()).then_some(batch)
+        })
+        .await
+    }
+
+    /// Forgets everything up to this number.
+    pub fn acknowledge(&self, seq: u64) {
+        let mut state = self.state();
+        state.acknowledged = state.acknowledged.max(seq);
+        while let Some((_, bytes)) = state.events.pop_front_if(|(event, _)| event.seq <= seq) {
+            state.bytes -= bytes;
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Forgets everything for ever, so that nobody waits for an API that will take none of it.
+    pub fn abandon(&self) {
+        let mut state = self.state();
+        *state = State {
+            acknowledged: state.acknowledged,
+            abandoned: true,
+            ..State::default()
+        };
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    async fn until<T>(&self, mut ready: impl FnMut(&State) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(value) = ready(&self.state()) {
+                return value;
+            }
+            changed.await;
+        }
+    }
+}
+
+impl State {
+    fn batch(&self, most: usize) -> Vec<Event> {
+        // Half of the body's limit leaves room for the envelope.
+        let mut room = limits::BODY_BYTES / 2;
+        self.events
+            .iter()
+            .take(most.min(limits::BATCH_EVENTS))
+            .take_while(|(_, bytes)| {
+                let fits = room >= *bytes;
+                room = room.saturating_sub(*bytes);
+                fits
+            })
+            .map(|(event, _)| event.clone())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use protocol::EventBody;
+
+    use super::*;
+
+    fn events(seqs: std::ops::RangeInclusive<u64>, bytes: usize) -> Vec<Event> {
+        seqs.map(|seq| Event {
+            seq,
+            at: Timestamp::UNIX_EPOCH,
+            body: EventBody::Text {
+                content: "x".repeat(bytes),
+            },
+        })
+        .collect()
+    }
+
+    #[tokio::test]
+    async fn batches_are_bounded_and_repeated_until_acknowledged() {
+        let queue = Queue::default();
+        queue.push(events(1..=100, 10));
+        assert_eq!(queue.batch(1000).await.len(), limits::BATCH_EVENTS);
+        assert_eq!(queue.batch(1).await[0].seq, 1);
+        queue.acknowledge(64);
+        assert_eq!(queue.batch(1000).await[0].seq, 65);
+        queue.acknowledge(100);
+        queue.drained().await;
+        assert_eq!(queue.acknowledged(), 100);
+
+        queue.push(events(101..=164, 60 * 1024));
+        let batch = queue.batch(1000).await;
+        assert!(serde_json::to_vec(&batch).unwrap().len() < limits::BODY_BYTES);
+        assert!(batch.len() > 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_has_no_room_until_something_is_taken() {
+        let queue = Queue::default();
+        queue.push(events(1..=300, 60 * 1024));
+        assert!(!queue.has_room());
+        let (_, ()) = tokio::join!(async { queue.acknowledge(100) }, queue.room());
+        assert!(queue.has_room());
+        queue.abandon();
+        queue.push(events(301..=301, 1));
+        queue.drained().await;
+    }
+}

@@ -1,0 +1,298 @@
+//! Removal of secret values from everything that leaves the runner. Values that are known are removed; what
+//! only looks like a secret is not searched for.
+
+use std::borrow::Cow;
+
+use aho_corasick::AhoCorasick;
+use protocol::{EventBody, Evidence, Outcome, TaskResult};
+use serde_json::Value;
+
+/// Stands where a value was.
+pub const MARK: &str = "[redacted]";
+/// Shorter values would take ordinary words out of the text.
+pub const SHORTEST: usize = 8;
+/// Lines of a value are searched for by themselves from this length on, since programs indent and number them.
+const SHORTEST_LINE: usize = 16;
+
+/// Finds values. Its `Debug` shows none.
+#[derive(Default)]
+pub struct Redactor {
+    patterns: Vec<String>,
+    finder: Option<AhoCorasick>,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Redactor({} patterns)", self.patterns.len())
+    }
+}
+
+impl Redactor {
+    /// Finds these values, and the forms in which programs print them. Too short ones are passed over.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut patterns: Vec<String> = values.into_iter().flat_map(forms).collect();
+        patterns.sort();
+        patterns.dedup();
+        // Patterns that do not fit into an automaton would be gigabytes.
+        let finder = AhoCorasick::new(&patterns).ok();
+        Self { patterns, finder }
+    }
+
+    /// `text` without the values.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut clean = String::new();
+        let mut kept = 0;
+        for (start, end) in self.spans(text) {
+            clean.push_str(&text[kept..start]);
+            clean.push_str(MARK);
+            kept = end;
+        }
+        if kept == 0 {
+            return Cow::Borrowed(text);
+        }
+        clean.push_str(&text[kept..]);
+        Cow::Owned(clean)
+    }
+
+    /// Everything that is part of a value, joined where values overlap, in order.
+    fn spans(&self, text: &str) -> Vec<(usize, usize)> {
+        let Some(finder) = &self.finder else {
+            return Vec::new();
+        };
+        let mut found: Vec<_> = finder
+            .find_overlapping_iter(text)
+            .map(|found| (found.start(), found.end()))
+            .collect();
+        found.sort_unstable();
+        let mut spans: Vec<(usize, usize)> = Vec::new();
+        for (start, end) in found {
+            match spans.last_mut() {
+                Some(last) if start < last.1 => last.1 = last.1.max(end),
+                _ => spans.push((start, end)),
+            }
+        }
+        spans
+    }
+
+    /// Where the end of `text` begins that may be the beginning of a value; its length when there is none.
+    /// Whoever sends text in pieces keeps that end until more has come. Never inside a value that is whole.
+    #[must_use]
+    pub fn open_end(&self, text: &str) -> usize {
+        let longest = self.patterns.iter().map(String::len).max().unwrap_or(0);
+        let from = text.len().saturating_sub(longest);
+        let spans = self.spans(text);
+        let begins = |at: &usize| {
+            let end = &text[*at..];
+            let mut patterns = self.patterns.iter();
+            patterns.any(|pattern| pattern.len() > end.len() && pattern.starts_with(end))
+        };
+        (from..text.len())
+            .filter(|at| text.is_char_boundary(*at))
+            .filter(|at| spans.iter().all(|(start, end)| at <= start || at >= end))
+            .find(begins)
+            .unwrap_or(text.len())
+    }
+
+    /// Takes the values out of a string.
+    pub fn string(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.text(text) {
+            *text = clean;
+        }
+    }
+
+    /// Takes the values out of every string and name of a JSON value.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(fields) => {
+                for (mut name, mut field) in std::mem::take(fields) {
+                    self.string(&mut name);
+                    self.value(&mut field);
+                    fields.insert(name, field);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Takes the values out of an event.
+    pub fn body(&self, body: &mut EventBody) {
+        match body {
+            EventBody::Text { content }
+            | EventBody::Thinking { content }
+            | EventBody::Error { content }
+            | EventBody::Log { content, .. } => self.string(content),
+            EventBody::ToolUse {
+                tool,
+                call_id,
+                input,
+            } => {
+                self.string(tool);
+                self.string(call_id);
+                self.value(input);
+            }
+            EventBody::ToolResult {
+                call_id,
+                tool,
+                output,
+                status: _,
+            } => {
+                self.string(call_id);
+                tool.iter_mut().for_each(|tool| self.string(tool));
+                self.string(output);
+            }
+            EventBody::Status { status, session_id } => {
+                self.string(status);
+                self.session(session_id);
+            }
+        }
+    }
+
+    /// Takes the values out of a result.
+    pub fn result(&self, result: &mut TaskResult) {
+        self.string(&mut result.output);
+        if let Outcome::Failed { message, .. } = &mut result.outcome {
+            self.string(message);
+        }
+        let resumed = &mut result.resumed;
+        for Evidence { evidence, .. } in [
+            &mut resumed.volume,
+            &mut resumed.workdir,
+            &mut resumed.session,
+            &mut resumed.provider,
+        ] {
+            self.string(evidence);
+        }
+        result
+            .provider_session
+            .take_if(|session| self.text(&session.id) != session.id);
+        result.retired_sessions.retain(|id| self.text(id) == *id);
+        for (mut model, usage) in std::mem::take(&mut result.usage) {
+            self.string(&mut model);
+            result.usage.insert(model, usage);
+        }
+    }
+
+    /// An id with a hole is no id.
+    fn session(&self, id: &mut Option<String>) {
+        id.take_if(|id| self.text(id) != *id);
+    }
+}
+
+/// The forms in which a value may be printed.
+fn forms(value: &str) -> Vec<String> {
+    let value = value.trim();
+    let mut forms = vec![value.to_owned()];
+    if value.contains('\n') {
+        forms.extend(
+            value
+                .lines()
+                .map(str::trim)
+                .filter(|line| line.len() >= SHORTEST_LINE && !line.starts_with("-----"))
+                .map(str::to_owned),
+        );
+    }
+    // As it stands inside a JSON text.
+    let quoted = Value::from(value).to_string();
+    forms.push(quoted[1..quoted.len() - 1].to_owned());
+    forms.retain(|form| form.len() >= SHORTEST);
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_go_and_the_rest_stays() {
+        let redactor =
+            Redactor::new(["sk-live-12345", "short", "pass\"word\\1", " padded-value\n"]);
+        for (text, wanted) in [
+            ("nothing here, short", "nothing here, short"),
+            ("key=sk-live-12345!", "key=[redacted]!"),
+            ("sk-live-12345sk-live-12345", "[redacted][redacted]"),
+            (r#"{"p":"pass\"word\\1"}"#, r#"{"p":"[redacted]"}"#),
+            ("padded-value", "[redacted]"),
+            ("äsk-live-12345ä", "ä[redacted]ä"),
+        ] {
+            assert_eq!(redactor.text(text), wanted);
+        }
+        let mut value = json!({"sk-live-12345": ["a sk-live-12345", 1, null]});
+        redactor.value(&mut value);
+        assert_eq!(value, json!({"[redacted]": ["a [redacted]", 1, null]}));
+        assert!(!format!("{redactor:?}").contains("live"));
+    }
+
+    #[test]
+    fn the_lines_of_a_key_go_one_by_one() {
+        let key =
+            "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\nqhkiG9w0BAQEFAASCBKc\n-----END KEY-----";
+        let redactor = Redactor::new([key]);
+        let numbered = "1 -----BEGIN KEY-----\n2 MIIEvQIBADANBgkqhkiG\n3 qhkiG9w0BAQEFAASCBKc\n";
+        assert_eq!(
+            redactor.text(numbered),
+            "1 -----BEGIN KEY-----\n2 [redacted]\n3 [redacted]\n"
+        );
+    }
+
+    #[test]
+    fn an_id_with_a_value_in_it_is_no_id() {
+        let redactor = Redactor::new(["sk-live-12345"]);
+        let mut body = EventBody::Status {
+            status: "running".into(),
+            session_id: Some("sk-live-12345".into()),
+        };
+        redactor.body(&mut body);
+        let wanted = EventBody::Status {
+            status: "running".into(),
+            session_id: None,
+        };
+        assert_eq!(body, wanted);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_missed(
+            secrets in proptest::collection::vec("[ab]{8,12}", 1..5),
+            parts in proptest::collection::vec("[ab ]{0,9}", 0..6),
+            picks in proptest::collection::vec(0usize..5, 6),
+        ) {
+            let redactor = Redactor::new(secrets.iter().map(String::as_str));
+            let mut text = String::new();
+            for (part, pick) in parts.iter().zip(picks) {
+                text.push_str(part);
+                text.push_str(&secrets[pick % secrets.len()]);
+            }
+            let clean = redactor.text(&text).into_owned();
+            for secret in &secrets {
+                prop_assert!(!clean.contains(secret.as_str()), "{secret} in {clean}");
+            }
+            prop_assert_eq!(redactor.text(&clean).into_owned(), clean);
+        }
+
+        #[test]
+        fn nothing_is_missed_across_pieces(
+            secret in "[abä]{8,12}",
+            text in "[abä ]{0,60}",
+            sizes in proptest::collection::vec(1usize..9, 60),
+        ) {
+            let redactor = Redactor::new([secret.as_str()]);
+            let text = format!("{text}{secret}{text}");
+            let (mut sent, mut open) = (String::new(), String::new());
+            let mut rest = text.chars();
+            for size in sizes {
+                open.extend(rest.by_ref().take(size));
+                let held = open.split_off(redactor.open_end(&open));
+                sent.push_str(&redactor.text(&open));
+                open = held;
+            }
+            open.extend(rest);
+            sent.push_str(&redactor.text(&open));
+            prop_assert!(!sent.contains(&secret), "{sent}");
+        }
+    }
+}

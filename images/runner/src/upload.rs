@@ -1,0 +1,123 @@
+//! Sends the queue to the API, batch by batch, for as long as it takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::{BackoffBuilder as _, ExponentialBuilder};
+use client::Client;
+use protocol::runner::EventsRequest;
+use protocol::{Event, EventBody, LogLevel, limits};
+use secrecy::SecretString;
+use tracing::{error, info, warn};
+
+use crate::queue::Queue;
+
+/// How long to wait between tries: quick at first, and never so long that a returning API is kept waiting.
+pub(crate) fn backoff() -> ExponentialBuilder {
+    ExponentialBuilder::new()
+        .with_min_delay(Duration::from_millis(100))
+        .with_max_delay(Duration::from_secs(2))
+        .with_jitter()
+        .without_max_times()
+}
+
+/// Sends for ever; the task is dropped when the runner ends.
+pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
+    let mut waits = backoff().build();
+    let mut most = limits::BATCH_EVENTS;
+    let mut replaced = None;
+    loop {
+        let mut events = queue.batch(most).await;
+        if let Some(first) = events.first_mut()
+            && replaced == Some(first.seq)
+        {
+            first.body = left_out();
+        }
+        match client
+            .events(
+                &credential,
+                &EventsRequest {
+                    events: events.clone(),
+                },
+            )
+            .await
+        {
+            Ok(answer) => {
+                queue.acknowledge(answer.acknowledged);
+                waits = backoff().build();
+                most = limits::BATCH_EVENTS;
+            }
+            Err(error) if error.retry() => {
+                let wait = waits.next().unwrap_or(Duration::from_secs(2));
+                info!(error = %error, "events wait for the API");
+                tokio::time::sleep(wait).await;
+            }
+            Err(error) => match after_refusal(&events, most, replaced) {
+                Next::OneByOne => {
+                    warn!(%error, "a batch was refused; its events are sent one by one");
+                    most = 1;
+                }
+                Next::Replace(seq) => {
+                    warn!(%error, event.seq = seq, "an event was refused");
+                    replaced = Some(seq);
+                }
+                Next::Abandon => {
+                    error!(%error, "the API takes no events of this attempt; they stay on the volume");
+                    queue.abandon();
+                }
+            },
+        }
+    }
+}
+
+/// What to do about a batch that was refused for good.
+#[derive(Debug, PartialEq, Eq)]
+enum Next {
+    /// One of its events may be to blame.
+    OneByOne,
+    /// This one is; a remark takes its number.
+    Replace(u64),
+    /// It is not the events.
+    Abandon,
+}
+
+fn after_refusal(events: &[Event], most: usize, replaced: Option<u64>) -> Next {
+    match events {
+        [] => Next::Abandon,
+        [only] if replaced == Some(only.seq) => Next::Abandon,
+        [only] if most == 1 => Next::Replace(only.seq),
+        _ => Next::OneByOne,
+    }
+}
+
+fn left_out() -> EventBody {
+    EventBody::Log {
+        level: LogLevel::Warn,
+        content: "the API refused this event; the outbox on the volume has it".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+
+    fn events(count: u64) -> Vec<Event> {
+        (1..=count)
+            .map(|seq| Event {
+                seq,
+                at: Timestamp::UNIX_EPOCH,
+                body: left_out(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn one_bad_event_costs_only_itself() {
+        assert_eq!(after_refusal(&events(5), 64, None), Next::OneByOne);
+        assert_eq!(after_refusal(&events(1), 64, None), Next::OneByOne);
+        assert_eq!(after_refusal(&events(1), 1, None), Next::Replace(1));
+        assert_eq!(after_refusal(&events(1), 1, Some(1)), Next::Abandon);
+    }
+}
