@@ -80,16 +80,18 @@ impl Fault {
         match self {
             Self::ImageMissing => Some(json!({"image": MISSING, "imagePullPolicy": "Never"})),
             // Nothing answers on that port.
-            Self::RegistryAway => Some(json!({"image": format!("localhost:1/{MISSING}")})),
-            // Nothing answers on that port.
-            Self::RegistryAway => Some(json!({"image": format!("localhost:1/{MISSING}")})),
+            Self::RegistryAway => Some(json!({
+                "image": format!("localhost:1/{MISSING}"), "timeouts": {"imagePullSeconds": PATIENCE},
+            })),
             Self::ObjectMissing => {
                 Some(json!({"pod": {"envFrom": [{"configMapRef": {"name": "missing"}}]}}))
             }
             Self::KeyMissing => Some(json!({"pod": {"env": [
                 {"name": "SETTING", "valueFrom": {"configMapKeyRef": reference("missing")}},
             ]}})),
-            Self::Unschedulable => Some(json!({"pod": {"nodeSelector": {"nowhere": "true"}}})),
+            Self::Unschedulable => Some(json!({
+                "pod": {"nodeSelector": {"nowhere": "true"}}, "timeouts": {"scheduleSeconds": PATIENCE},
+            })),
             Self::PodDeleted
             | Self::VolumeUnbindable
             | Self::ChildOutOfMemory
@@ -197,6 +199,17 @@ fn agent_terminated(patch: &Value) -> bool {
         .any(|container| container["state"]["terminated"].is_object())
 }
 
+fn is_verdict(patch: &Value, class: &str) -> bool {
+    let conditions = patch
+        .pointer("/status/conditions")
+        .and_then(Value::as_array);
+    conditions.into_iter().flatten().any(|condition| {
+        condition["type"] == "Succeeded"
+            && condition["status"] == "False"
+            && condition["reason"] == class
+    })
+}
+
 async fn running_pod(workspace: &Workspace, name: &str) -> Result<String> {
     let task = workspace.running(name).await?;
     workspace
@@ -231,11 +244,11 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
             .set("/spec/agentRef/name", name.as_str())
     };
     let image = &workspace.cluster.settings.images.agent_fake;
-    let mut runtime = objects::runtime(&name, image)
-        .set("/spec/timeouts/scheduleSeconds", PATIENCE)
-        .set("/spec/timeouts/imagePullSeconds", PATIENCE);
+    let mut runtime = objects::runtime(&name, image);
     if fault == Fault::VolumeUnbindable {
-        runtime = runtime.set("/spec/workdir/storageClassName", "no-such-class");
+        runtime = runtime
+            .set("/spec/workdir/storageClassName", "no-such-class")
+            .set("/spec/timeouts/scheduleSeconds", PATIENCE);
     }
     workspace
         .prepare_with(&runtime, &objects::agent(&name, &name))
@@ -276,8 +289,13 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
     );
 
     if goes_on {
-        change(workspace, &name, &json!({"image": image, "imagePullPolicy": "IfNotPresent", "pod": {"envFrom": [], "env": [], "nodeSelector": {"nowhere": null}}}))
-            .await?;
+        let repaired = json!({
+            "image": image,
+            "imagePullPolicy": "IfNotPresent",
+            "pod": {"envFrom": [], "env": [], "nodeSelector": {"nowhere": null}},
+            "timeouts": {"scheduleSeconds": 300, "imagePullSeconds": 600},
+        });
+        change(workspace, &name, &repaired).await?;
         let third = workspace
             .run_task(&task("3", &Script::new().recall()))
             .await?;
@@ -324,7 +342,7 @@ async fn latency(
         entry.object_ref.name == task.name_any()
             && entry.user.username == operator::USER
             && entry.is_done()
-            && entry.request_object.to_string().contains(fault.class())
+            && is_verdict(&entry.request_object, fault.class())
     });
     let (knew, said) = (knew.await?, said.await?);
     Ok(said.stage_timestamp.duration_since(knew.stage_timestamp) - fault.patience())
