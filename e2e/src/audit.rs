@@ -243,10 +243,19 @@ impl AuditLog {
             if entry.request_received_timestamp < since {
                 continue;
             }
-            match entry.is_forbidden() {
-                true => refused.push(entry.shown()),
-                false => used.extend(entry.permission()),
+            if entry.is_forbidden() {
+                refused.push(entry.shown());
+                continue;
             }
+            // Server-side apply of an object that is not there yet is judged as a create, too.
+            let created = (entry.verb == "patch" && entry.response_status.code == 201)
+                .then(|| entry.permission())
+                .flatten()
+                .map(|permission| Permission {
+                    verb: "create".to_owned(),
+                    ..permission
+                });
+            used.extend(created.into_iter().chain(entry.permission()));
         }
         Ok((used, refused))
     }
