@@ -1,9 +1,10 @@
 //! What every pass is given.
 
-use std::sync::{Arc, RwLock};
+use std::sync::Arc;
 
 use kube::Client;
 use protocol::{InstallationId, InstallationKey, TaskId};
+use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::events::Recorder;
@@ -73,30 +74,40 @@ pub struct Settings {
 }
 
 /// Why nothing may be written, if it may not. Set once; never taken back while the process lives.
-#[derive(Clone, Debug, Default)]
-pub struct ReadOnly(Arc<RwLock<Option<String>>>);
+#[derive(Clone, Debug)]
+pub struct ReadOnly(Arc<watch::Sender<Option<String>>>);
+
+impl Default for ReadOnly {
+    fn default() -> Self {
+        Self(Arc::new(watch::Sender::new(None)))
+    }
+}
 
 impl ReadOnly {
     /// From now on nothing is written, because of this.
     pub fn set(&self, why: impl Into<String>) {
-        let mut reason = self
-            .0
-            .write()
-            .expect("no code panics while it holds this lock");
-        if reason.is_none() {
-            let why = why.into();
-            tracing::error!(%why, "nothing is written any more");
-            *reason = Some(why);
-        }
+        self.0.send_if_modified(|reason| {
+            let is_first = reason.is_none();
+            if is_first {
+                let why = why.into();
+                tracing::error!(%why, "nothing is written any more");
+                *reason = Some(why);
+            }
+            is_first
+        });
     }
 
     /// Why nothing may be written.
     #[must_use]
     pub fn why(&self) -> Option<String> {
-        self.0
-            .read()
-            .expect("no code panics while it holds this lock")
-            .clone()
+        self.0.borrow().clone()
+    }
+
+    /// Waits until nothing may be written, and says why.
+    pub async fn wait(&self) -> String {
+        let mut reasons = self.0.subscribe();
+        let reason = reasons.wait_for(Option::is_some).await.map(|reason| reason.clone());
+        reason.expect("the sender lives as long as self").unwrap_or_default()
     }
 }
 

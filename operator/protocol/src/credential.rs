@@ -42,6 +42,12 @@ impl InstallationKey {
         Self(bytes)
     }
 
+    /// The bytes, to be kept in the installation's Secret and nowhere else.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0
+    }
+
     /// The token of an attempt: the agent's, and what opens the package. Dies with its row in the store.
     #[must_use]
     pub fn task_token(&self, attempt: AttemptId, salt: Salt) -> SecretString {

@@ -1,0 +1,40 @@
+//! The controller's watch caches, as the API asks for them.
+
+use std::sync::Arc;
+
+use controller::Catalog;
+use crds::{Agent, AgentTask, Runtime};
+
+/// Lookups in the watch caches.
+pub(crate) struct Cached(pub(crate) Catalog);
+
+impl api::Definitions for Cached {
+    fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {
+        self.0.task(namespace, name)
+    }
+
+    fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Agent>> {
+        self.0.agent(namespace, name)
+    }
+
+    fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
+        self.0.runtime(namespace, name)
+    }
+}
+
+/// Where nothing is watched: the operator only reads, and serves no package.
+pub(crate) struct Nothing;
+
+impl api::Definitions for Nothing {
+    fn task(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentTask>> {
+        None
+    }
+
+    fn agent(&self, _namespace: &str, _name: &str) -> Option<Arc<Agent>> {
+        None
+    }
+
+    fn runtime(&self, _namespace: &str, _name: &str) -> Option<Arc<Runtime>> {
+        None
+    }
+}

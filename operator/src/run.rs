@@ -1,0 +1,212 @@
+//! Start and end: store, installation, certificate, API, controller, and back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use backon::{ExponentialBuilder, Retryable as _};
+use controller::{Clock, SystemClock};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::certificate::{Authority, RENEW_EVERY};
+use crate::definitions::{Cached, Nothing};
+use crate::installation::{self, Installation, Standing};
+use crate::settings::RunSettings;
+
+/// After the signal, connections and the last passes get this long; the kubelet waits ten seconds.
+const GOODBYE: Duration = Duration::from_secs(8);
+/// Names of what can stand in the way, in `/readyz`.
+const INSTALLATION: &str = "installation";
+const WATCHES: &str = "watches";
+const WRITES: &str = "writes";
+
+/// Runs until TERM or INT.
+pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
+    let shutdown = CancellationToken::new();
+    cancel_on_signal(shutdown.clone())?;
+    let store = store::Store::open(&settings.store.store).await.context("open the store")?;
+    let client = client().await?;
+    let standing = tokio::select! {
+        standing = establish(&store, &client, &settings.namespace) => standing?,
+        () = shutdown.cancelled() => return Ok(()),
+    };
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (authority, apart) = match &standing {
+        Standing::Together(installation) => (Some(installation.authority.clone()), None),
+        Standing::Apart { why, authority } => (authority.clone(), Some(why.clone())),
+    };
+    let authority = authority.map_or_else(Authority::generate, Ok)?;
+    let tls = serve_certificate(authority, &settings, Arc::clone(&clock), shutdown.clone())?;
+    let readiness = api::Readiness::default();
+    let now: api::Now = {
+        let clock = Arc::clone(&clock);
+        Arc::new(move || clock.now())
+    };
+    let parts = |mode, definitions| api::Parts {
+        store: store.clone(),
+        mode,
+        definitions,
+        now,
+        readiness: readiness.clone(),
+        registry: Registry::with_prefix("mooring"),
+        limits: api::Limits::default(),
+        shutdown: shutdown.clone(),
+    };
+    let listener = TcpListener::bind(settings.api_address)
+        .await
+        .with_context(|| format!("listen on {}", settings.api_address))?;
+    tracing::info!(address = %settings.api_address, "the API listens");
+    let result = match standing {
+        Standing::Apart { .. } => {
+            let why = apart.unwrap_or_default();
+            tracing::error!(%why, "store and cluster do not belong together: nothing is written");
+            readiness.hinder(INSTALLATION, why);
+            let state = api::ApiState::new(parts(api::Mode::ReadOnly, Arc::new(Nothing)));
+            api::serve(listener, tls, state).await.context("serve the API")
+        }
+        Standing::Together(installation) => {
+            let mode = api::Mode::Serving(installation.key.clone());
+            let context = context(&settings, installation, &store, client, clock);
+            let cached = Cached(controller::Catalog::new(context.caches.clone()));
+            let state = api::ApiState::new(parts(mode, Arc::new(cached)));
+            readiness.hinder(WATCHES, "the first listing of the cluster is not complete");
+            tokio::spawn(tell_readiness(context.clone(), readiness.clone()));
+            serve_and_reconcile(listener, tls, state, context, shutdown).await
+        }
+    };
+    store.close().await;
+    tracing::info!("ended");
+    result
+}
+
+/// Both until the shutdown; where one ends by itself so does the other.
+async fn serve_and_reconcile(
+    listener: TcpListener,
+    tls: api::Tls,
+    state: api::ApiState,
+    context: controller::Context,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let both = async {
+        let api = async {
+            let served = api::serve(listener, tls, state).await.context("serve the API");
+            shutdown.cancel();
+            served
+        };
+        let controller = async {
+            let ran = controller::run(context, shutdown.clone()).await.context("reconcile");
+            shutdown.cancel();
+            ran
+        };
+        let (served, ran) = tokio::join!(api, controller);
+        served.and(ran)
+    };
+    let overdue = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(GOODBYE).await;
+    };
+    tokio::select! {
+        ended = both => ended,
+        () = overdue => {
+            tracing::warn!("not everything ended in time; the next start repairs");
+            Ok(())
+        }
+    }
+}
+
+/// A client that repeats nothing by itself: every write has its own crash and error story.
+async fn client() -> anyhow::Result<kube::Client> {
+    let mut config = kube::Config::infer().await.context("find the cluster")?;
+    config.default_retry = false;
+    kube::Client::try_from(config).context("make a client of the cluster")
+}
+
+/// Asks until store and cluster answer.
+async fn establish(store: &store::Store, client: &kube::Client, namespace: &str) -> anyhow::Result<Standing> {
+    let ask = || installation::establish(store, client, namespace);
+    let patience = ExponentialBuilder::default().with_max_delay(Duration::from_secs(10)).without_max_times();
+    ask.retry(patience)
+        .notify(|error, after| tracing::warn!(error = format!("{error:#}"), ?after, "the installation is not known yet"))
+        .await
+}
+
+fn context(
+    settings: &RunSettings,
+    installation: Installation,
+    store: &store::Store,
+    client: kube::Client,
+    clock: Arc<dyn Clock>,
+) -> controller::Context {
+    // The chart gives the operator's pods these labels, whatever the release is called.
+    let labels = [("app.kubernetes.io/name", "mooring"), ("app.kubernetes.io/component", "operator")];
+    controller::Context::new(controller::Parts {
+        store: store.clone(),
+        writes: controller::KubeWrites::new(client.clone()),
+        client,
+        clock,
+        key: installation.key,
+        settings: controller::Settings {
+            installation: installation.id,
+            ca_pem: installation.authority.certificate_pem,
+            install: controller::Install {
+                image: settings.runner_image.clone(),
+                pull_policy: settings.runner_image_pull_policy.clone(),
+                api_url: settings.api_url.to_string().trim_end_matches('/').to_owned(),
+            },
+            api_peer: controller::ApiPeer {
+                namespace: settings.namespace.clone(),
+                labels: labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>(),
+                port: settings.api_address.port(),
+            },
+        },
+        read_only: controller::ReadOnly::default(),
+    })
+}
+
+/// Says in `/readyz` when the cluster is listed, and when nothing may be written any more.
+async fn tell_readiness(context: controller::Context, readiness: api::Readiness) {
+    context.caches.ready().await;
+    readiness.clear(WATCHES);
+    let why = context.read_only.wait().await;
+    readiness.hinder(WRITES, why);
+}
+
+/// A certificate for the API now, and a new one long before it ends.
+fn serve_certificate(
+    authority: Authority,
+    settings: &RunSettings,
+    clock: Arc<dyn Clock>,
+    shutdown: CancellationToken,
+) -> anyhow::Result<api::Tls> {
+    let host = settings.api_url.host().context("the API's URL has no host")?;
+    // The second name is for those who come through a forwarded port.
+    let names = vec![host.trim_matches(['[', ']']).to_owned(), "localhost".to_owned()];
+    let (sender, receiver) = watch::channel(authority.server(names.clone(), clock.now())?);
+    tokio::spawn(async move {
+        while shutdown.run_until_cancelled(tokio::time::sleep(RENEW_EVERY)).await.is_some() {
+            match authority.server(names.clone(), clock.now()) {
+                Ok(config) => drop(sender.send_replace(config)),
+                Err(error) => tracing::error!(error = format!("{error:#}"), "the API's certificate was not renewed"),
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+fn cancel_on_signal(shutdown: CancellationToken) -> anyhow::Result<()> {
+    let mut term = signal(SignalKind::terminate()).context("listen for TERM")?;
+    let mut int = signal(SignalKind::interrupt()).context("listen for INT")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = term.recv() => tracing::info!("TERM: ending"),
+            _ = int.recv() => tracing::info!("INT: ending"),
+        }
+        shutdown.cancel();
+    });
+    Ok(())
+}

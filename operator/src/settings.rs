@@ -1,0 +1,94 @@
+//! Flags and environment variables; `--help` shows both.
+
+use std::net::SocketAddr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs coding agents as pods.
+#[derive(Parser)]
+#[command(name = "mooring-operator", version)]
+pub(crate) struct Arguments {
+    /// Form of the log on standard error. `RUST_LOG` chooses what is in it; the default is `info`.
+    #[arg(long, env = "MOORING_LOG", default_value = "text", global = true)]
+    pub(crate) log: LogFormat,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Form of the log.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// For collectors: one JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Serve the API and reconcile, until TERM.
+    Run(RunSettings),
+    /// Read store and cluster, and print each promise that is broken. Exits 1 when there is one.
+    Check(StoreSettings),
+}
+
+/// Where the store is.
+#[derive(Args)]
+pub(crate) struct StoreSettings {
+    /// Path of the SQLite database, or a `postgres://` URL.
+    #[arg(long, env = "MOORING_STORE", hide_env_values = true)]
+    pub(crate) store: store::Settings,
+}
+
+/// Settings of `run`.
+#[derive(Args)]
+pub(crate) struct RunSettings {
+    #[command(flatten)]
+    pub(crate) store: StoreSettings,
+    /// Address on which the API listens.
+    #[arg(long, env = "MOORING_API_ADDRESS", default_value = "0.0.0.0:8443")]
+    pub(crate) api_address: SocketAddr,
+    /// Base URL of the API as pods reach it, `https://HOST:PORT`. The certificate is made for this host.
+    #[arg(long, env = "MOORING_API_URL", value_parser = https_url)]
+    pub(crate) api_url: http::Uri,
+    /// The operator's own namespace, where the Secret `mooring-installation` is.
+    #[arg(long, env = "MOORING_NAMESPACE")]
+    pub(crate) namespace: String,
+    /// Image with the runner and `moor`.
+    #[arg(long, env = "MOORING_RUNNER_IMAGE")]
+    pub(crate) runner_image: String,
+    /// When the kubelet pulls that image. Kubernetes decides where it is absent.
+    #[arg(long, env = "MOORING_RUNNER_IMAGE_PULL_POLICY", value_parser = ["Always", "IfNotPresent", "Never"])]
+    pub(crate) runner_image_pull_policy: Option<String>,
+}
+
+fn https_url(text: &str) -> Result<http::Uri, String> {
+    let uri: http::Uri = text.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
+    let is_base = uri.scheme() == Some(&http::uri::Scheme::HTTPS)
+        && uri.host().is_some_and(|host| !host.is_empty())
+        && matches!(uri.path(), "" | "/")
+        && uri.query().is_none();
+    is_base.then_some(uri).ok_or_else(|| "has to be https://HOST:PORT and nothing more".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_the_api_is_a_base() {
+        for good in ["https://mooring.mooring-system.svc:8443", "https://10.0.0.1:8443/"] {
+            assert!(https_url(good).is_ok(), "{good}");
+        }
+        for bad in ["", "http://mooring:8443", "mooring:8443", "https://mooring/api", "https://mooring/?x=1"] {
+            assert!(https_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_well_formed() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+}
