@@ -235,7 +235,7 @@ async fn hold(
             what: format!("session {} has a holder", session.id),
         });
     }
-    sessions::choose_head(write, session.id).await?;
+    session.head = sessions::choose_head(write, session.id).await?;
     session.holder = Some(Holder {
         attempt,
         runtime: runtime.to_owned(),

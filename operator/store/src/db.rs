@@ -93,9 +93,12 @@ pub(crate) struct Query {
 
 /// Starts a statement.
 pub(crate) fn query(doing: &'static str, sql: impl Into<Sql>) -> Query {
+    let sql = sql.into();
+    #[cfg(test)]
+    crate::plans::note(doing, sql.sqlite);
     Query {
         doing,
-        sql: sql.into(),
+        sql,
         values: Vec::new(),
     }
 }

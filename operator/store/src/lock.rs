@@ -56,7 +56,7 @@ impl FileLock {
         let kind = rustix::fs::fstatfs(&lock)
             .map_err(|error| file_error(error.into()))?
             .f_type;
-        if let Some(kind) = untrusted(i64::from(kind)) {
+        if let Some(kind) = untrusted(kind) {
             return Err(Error::NetworkFileSystem {
                 path: database.to_owned(),
                 kind,

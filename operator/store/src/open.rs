@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol::InstallationId;
 use secrecy::{ExposeSecret as _, SecretString};
 use sqlx::ConnectOptions as _;
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{Migrate, Migrator};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 
@@ -14,9 +14,6 @@ use crate::changes::Sender;
 use crate::db::{Db, Reader, query};
 use crate::lock::FileLock;
 use crate::{Error, Faults, Settings, Store, WritePoint};
-
-static SQLITE: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// Connections that read from SQLite while the one writer writes.
 const SQLITE_READERS: u32 = 4;
@@ -72,9 +69,15 @@ impl Store {
                 (db, Sender::within_process(), Some(lock))
             }
             Settings::Postgres { url } => {
-                let pool = connect_postgres(url).await?;
-                // The migrator holds an advisory lock: of two that start at once, one waits.
-                POSTGRES.run(&pool).await.map_err(Error::Migrate)?;
+                let options = postgres_options(url)?;
+                // Without the pool's time limits: a migration may take long, and of two that start at once
+                // one waits for the other's advisory lock.
+                let mut first = options.connect().await.map_err(unreachable)?;
+                let outcome = migrate(sqlx::migrate!("migrations/postgres"), &mut first).await;
+                // Closed first, since the migrator's lock lives as long as its connection.
+                sqlx::Connection::close(first).await.map_err(unreachable)?;
+                outcome?;
+                let pool = postgres_pool(options).await?;
                 let changes = Sender::through_database(&pool).await?;
                 (Db::Postgres(pool), changes, None)
             }
@@ -112,7 +115,9 @@ impl Store {
                     readers: pool,
                 }
             }
-            Settings::Postgres { url } => Db::Postgres(connect_postgres(url).await?),
+            Settings::Postgres { url } => {
+                Db::Postgres(postgres_pool(postgres_options(url)?).await?)
+            }
         };
         let (changes, faults) = (Sender::within_process(), Faults::default());
         Ok(Self {
@@ -209,7 +214,7 @@ async fn open_sqlite(path: &Path) -> Result<(Db, FileLock), Error> {
         .connect()
         .await
         .map_err(unavailable)?;
-    SQLITE.run(&mut first).await.map_err(Error::Migrate)?;
+    migrate(sqlx::migrate!("migrations/sqlite"), &mut first).await?;
     // From here on no connection makes a file: one made after the file was taken away would be empty.
     let writer = sqlite_pool(1)
         .connect_with(sqlite_options(path))
@@ -247,13 +252,15 @@ fn sqlite_pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
 }
 
-async fn connect_postgres(url: &SecretString) -> Result<PgPool, Error> {
+fn postgres_options(url: &SecretString) -> Result<PgConnectOptions, Error> {
     // The driver's error would repeat the URL, password and all.
-    let options: PgConnectOptions = url
-        .expose_secret()
-        .parse()
-        .map_err(|_| Error::Address("the given postgres:// URL".to_owned()))?;
-    let options = options.application_name("mooring").options([
+    let options: Result<PgConnectOptions, _> = url.expose_secret().parse();
+    let options = options.map_err(|_| Error::Address("the given postgres:// URL".to_owned()))?;
+    Ok(options.application_name("mooring"))
+}
+
+async fn postgres_pool(options: PgConnectOptions) -> Result<PgPool, Error> {
+    let options = options.options([
         ("statement_timeout", STATEMENT_TIMEOUT),
         ("lock_timeout", LOCK_TIMEOUT),
     ]);
@@ -262,8 +269,23 @@ async fn connect_postgres(url: &SecretString) -> Result<PgPool, Error> {
         .acquire_timeout(WAIT)
         .connect_with(options)
         .await
-        .map_err(|source| Error::Unavailable {
-            doing: "connect to Postgres",
-            source,
-        })
+        .map_err(unreachable)
+}
+
+fn unreachable(source: sqlx::Error) -> Error {
+    Error::Unavailable {
+        doing: "connect to Postgres",
+        source,
+    }
+}
+
+/// Brings the schema up to date. A newer schema is left as it is: it was made so that this release goes on
+/// working on it.
+async fn migrate<C: Migrate>(mut migrations: Migrator, on: &mut C) -> Result<(), Error> {
+    migrations.set_ignore_missing(true);
+    // Not `run`: its future cannot be sent between threads (sqlx says so itself beside this one).
+    migrations
+        .run_direct(None, on, false)
+        .await
+        .map_err(Error::Migrate)
 }

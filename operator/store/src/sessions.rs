@@ -304,16 +304,18 @@ pub(crate) async fn locked(write: &mut Write, session: SessionId) -> Result<Sess
     })?)
 }
 
-/// Notes which queued task of the session comes next. Called by every write after which that may be another.
-pub(crate) async fn choose_head(write: &mut Write, session: SessionId) -> Result<(), Error> {
+/// Notes which queued task of the session comes next, and says so. Called by every write after which that may
+/// be another.
+pub(crate) async fn choose_head(
+    write: &mut Write,
+    session: SessionId,
+) -> Result<Option<TaskId>, Error> {
     const CHOOSE: &str = "UPDATE sessions SET (head_task, head_priority, head_created_at) = \
         (SELECT id, priority, created_at FROM tasks WHERE session = $1 AND state = 'queued' \
-         ORDER BY priority DESC, created_at, id LIMIT 1) WHERE id = $1";
-    query("choose the next task of a session", CHOOSE)
-        .bind(session)
-        .execute(write)
-        .await?;
-    Ok(())
+         ORDER BY priority DESC, created_at, id LIMIT 1) WHERE id = $1 RETURNING head_task";
+    let choose = query("choose the next task of a session", CHOOSE).bind(session);
+    let head: Option<Uuid> = choose.one(write).await?.get("head_task")?;
+    Ok(head.map(TaskId))
 }
 
 /// Changes to what a session knows of its conversation, decided without the database.

@@ -5,8 +5,7 @@ use jiff::ToSpan as _;
 use protocol::{Resumed, SessionId, SessionPolicy, TaskId, TaskState, Verdict};
 use uuid::Uuid;
 
-use crate::db::{Conn, Query, Row, query};
-use crate::life::{self, TaskEvent};
+use crate::db::{Conn, Row, query};
 use crate::sessions::{self, SessionKey, SessionRow};
 use crate::verdicts::LateResult;
 use crate::writes::Write;
@@ -88,25 +87,6 @@ pub struct TaskRow {
     pub resumed: Option<Resumed>,
     /// When it was finished.
     pub closed_at: Option<Timestamp>,
-}
-
-/// How many tasks stand where. Finished ones are not counted: that would take longer with each of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Wait.
-    pub queued: u64,
-    /// Have the session, no open package.
-    pub claimed: u64,
-    /// Prepare.
-    pub preparing: u64,
-    /// Run.
-    pub running: u64,
-    /// Are being cleared away.
-    pub finishing: u64,
-    /// Are put aside.
-    pub suspended: u64,
-    /// Sessions that an attempt holds, ended ones included: what counts against the limits.
-    pub holders: u64,
 }
 
 /// Columns of a [`TaskRow`].
@@ -231,118 +211,6 @@ impl Store {
         })
     }
 
-    /// Sets the priority; says whether that changed it.
-    ///
-    /// # Errors
-    /// [`Error::Missing`], [`Error::Lost`], [`Error::Unavailable`].
-    pub async fn set_priority(&self, task: TaskId, priority: i32) -> Result<bool, Error> {
-        let mut write = self.write(WritePoint::SetPriority).await?;
-        let (row, session) = locked(&mut write, task).await?;
-        if row.priority == priority {
-            return Ok(false);
-        }
-        let update = query(
-            "set a priority",
-            "UPDATE tasks SET priority = $2 WHERE id = $1",
-        );
-        update.bind(task).bind(priority).execute(&mut write).await?;
-        if row.state == TaskState::Queued {
-            sessions::choose_head(&mut write, session.id).await?;
-        }
-        write.changed(task);
-        write.commit().await?;
-        Ok(true)
-    }
-
-    /// Puts a task aside: its attempt ends, its token dies, the session stays held until the attempt is
-    /// cleared away. Says whether that changed anything; a task that is over or suspended stays as it is.
-    ///
-    /// # Errors
-    /// [`Error::Missing`], [`Error::Lost`], [`Error::Unavailable`].
-    pub async fn suspend(&self, task: TaskId, now: Timestamp) -> Result<bool, Error> {
-        const UPDATE: &str = "UPDATE tasks SET state = $2, suspended_at = $3 WHERE id = $1";
-        let mut write = self.write(WritePoint::Suspend).await?;
-        let (row, session) = locked(&mut write, task).await?;
-        let Ok(state) = life::next(row.state, TaskEvent::Suspend) else {
-            return Ok(false);
-        };
-        query("suspend a task", UPDATE)
-            .bind(task)
-            .bind(state)
-            .bind(now)
-            .execute(&mut write)
-            .await?;
-        if row.state.is_active() {
-            let attempt = protocol::AttemptId {
-                task,
-                number: row.attempt,
-            };
-            crate::attempts::end(
-                &mut write,
-                attempt,
-                Some(protocol::EndReason::Suspended),
-                now,
-            )
-            .await?;
-        }
-        sessions::choose_head(&mut write, session.id).await?;
-        write.changed(task);
-        write.commit().await?;
-        Ok(true)
-    }
-
-    /// Lets a suspended task go on: it waits again, and its deadline moves by the time it was suspended.
-    /// Says whether that changed anything.
-    ///
-    /// # Errors
-    /// [`Error::Missing`], [`Error::Lost`], [`Error::Unavailable`].
-    pub async fn resume(&self, task: TaskId, now: Timestamp) -> Result<bool, Error> {
-        const UPDATE: &str =
-            "UPDATE tasks SET state = $2, suspended_at = NULL, deadline_at = $3 WHERE id = $1";
-        let mut write = self.write(WritePoint::Resume).await?;
-        let (row, session) = locked(&mut write, task).await?;
-        let Ok(state) = life::next(row.state, TaskEvent::Resume) else {
-            return Ok(false);
-        };
-        let away = row.suspended_at.map_or(0, |since| {
-            (now.as_microsecond() - since.as_microsecond()).max(0)
-        });
-        let deadline_at = row
-            .deadline_at
-            .map(|deadline| deadline.saturating_add(away.microseconds()));
-        let deadline_at = deadline_at.transpose().map_err(|error| Error::Invalid {
-            what: "deadline",
-            why: error.to_string(),
-        })?;
-        query("resume a task", UPDATE)
-            .bind(task)
-            .bind(state)
-            .bind(deadline_at)
-            .execute(&mut write)
-            .await?;
-        sessions::choose_head(&mut write, session.id).await?;
-        write.changed(task);
-        write.commit().await?;
-        Ok(true)
-    }
-
-    /// Remembers that the object of a finished task is about to be removed because its time to live is over,
-    /// so that the same object made again is not run again. Says whether that changed anything.
-    ///
-    /// # Errors
-    /// [`Error::Lost`], [`Error::Unavailable`].
-    pub async fn expire(&self, task: TaskId, now: Timestamp) -> Result<bool, Error> {
-        const UPDATE: &str = "UPDATE tasks SET expired_at = $2 WHERE id = $1 AND state = 'finished' AND expired_at IS NULL";
-        let mut write = self.write(WritePoint::Expire).await?;
-        let expired = query("remember an expiry", UPDATE)
-            .bind(task)
-            .bind(now)
-            .execute(&mut write)
-            .await?;
-        write.commit().await?;
-        Ok(expired == 1)
-    }
-
     /// The task that an object of this name and spec was once, if its time to live removed it.
     ///
     /// # Errors
@@ -382,121 +250,6 @@ impl Store {
         .bind(uid);
         let found = find.optional(&mut self.reader().await?).await?;
         found.map(|row| row.get("id").map(TaskId)).transpose()
-    }
-
-    /// Tasks that are not finished, by id: a page after `after`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn open_tasks(
-        &self,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskId>, Error> {
-        const PAGE: &str =
-            "SELECT id FROM tasks WHERE state <> 'finished' AND id > $1 ORDER BY id LIMIT $2";
-        self.page(query("list open tasks", PAGE), after, limit)
-            .await
-    }
-
-    /// Tasks of a namespace that are not finished, by id: a page after `after`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn open_of_namespace(
-        &self,
-        namespace_uid: &str,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskId>, Error> {
-        const PAGE: &str = "SELECT id FROM tasks WHERE namespace_uid = $1 AND state <> 'finished' AND id > $2 \
-            ORDER BY id LIMIT $3";
-        self.page(
-            query("list open tasks of a namespace", PAGE).bind(namespace_uid),
-            after,
-            limit,
-        )
-        .await
-    }
-
-    /// Queued tasks of an agent, by id: a page after `after`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn waiting_of_agent(
-        &self,
-        namespace_uid: &str,
-        agent: &str,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskId>, Error> {
-        const PAGE: &str = "SELECT id FROM tasks WHERE namespace_uid = $1 AND agent = $2 AND state = 'queued' AND id > $3 \
-            ORDER BY id LIMIT $4";
-        let list = query("list waiting tasks", PAGE)
-            .bind(namespace_uid)
-            .bind(agent);
-        self.page(list, after, limit).await
-    }
-
-    /// Claimed, preparing and running tasks of an agent, by id: a page after `after`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn active_of_agent(
-        &self,
-        namespace_uid: &str,
-        agent: &str,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskId>, Error> {
-        const PAGE: &str = "SELECT id FROM tasks WHERE namespace_uid = $1 AND agent = $2 \
-            AND state IN ('claimed', 'preparing', 'running') AND id > $3 ORDER BY id LIMIT $4";
-        let list = query("list active tasks", PAGE)
-            .bind(namespace_uid)
-            .bind(agent);
-        self.page(list, after, limit).await
-    }
-
-    async fn page(
-        &self,
-        list: Query,
-        after: Option<TaskId>,
-        limit: u32,
-    ) -> Result<Vec<TaskId>, Error> {
-        // No task has the nil id, so it stands before all.
-        let list = list.bind(after.unwrap_or(TaskId(Uuid::nil()))).bind(limit);
-        let rows = list.all(&mut self.reader().await?).await?;
-        rows.iter().map(|row| row.get("id").map(TaskId)).collect()
-    }
-
-    /// Counts for metrics.
-    ///
-    /// # Errors
-    /// [`Error::Corrupt`], [`Error::Unavailable`].
-    pub async fn summary(&self) -> Result<Summary, Error> {
-        const TASKS: &str =
-            "SELECT state, count(*) AS tasks FROM tasks WHERE state <> 'finished' GROUP BY state";
-        const HOLDERS: &str =
-            "SELECT count(*) AS holders FROM sessions WHERE holder_task IS NOT NULL";
-        let mut reader = self.reader().await?;
-        let mut summary = Summary::default();
-        for row in query("count tasks", TASKS).all(&mut reader).await? {
-            let count = row.u64("tasks")?;
-            match row.word("state", TaskState::parse)? {
-                TaskState::Queued => summary.queued = count,
-                TaskState::Claimed => summary.claimed = count,
-                TaskState::Preparing => summary.preparing = count,
-                TaskState::Running => summary.running = count,
-                TaskState::Finishing => summary.finishing = count,
-                TaskState::Suspended => summary.suspended = count,
-                TaskState::Finished => {}
-            }
-        }
-        summary.holders = query("count holders", HOLDERS)
-            .one(&mut reader)
-            .await?
-            .u64("holders")?;
-        Ok(summary)
     }
 }
 

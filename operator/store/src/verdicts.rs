@@ -193,16 +193,16 @@ fn learn(
         conversation.retire(id);
     }
     let told = result.and_then(|result| result.provider_session.clone());
-    if session.is_held_by(attempt.id) {
-        if let Some(session) = told.clone() {
-            let (claim_uid, task) = (attempt.claim_uid.clone(), attempt.id.task);
-            conversation.point(Pointer {
-                session,
-                claim_uid,
-                task,
-                at: now,
-            });
-        }
+    if session.is_held_by(attempt.id)
+        && let Some(session) = told.clone()
+    {
+        let (claim_uid, task) = (attempt.claim_uid.clone(), attempt.id.task);
+        conversation.point(Pointer {
+            session,
+            claim_uid,
+            task,
+            at: now,
+        });
     }
     if verdict
         .outcome

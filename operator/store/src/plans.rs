@@ -1,0 +1,196 @@
+//! Work for an event must not grow with the number of tasks: no statement of a task's life may read a whole
+//! table. Asked of SQLite, whose answer does not depend on how much is in there.
+
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use protocol::{
+    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, SessionPolicy, Subject,
+    TaskId, Verdict,
+};
+use sqlx::{ConnectOptions as _, Row as _};
+
+use crate::{Lane, LaneAgent, NewTask, SessionKey, Settings, Store, TaskObject};
+
+/// Statements that were run, while somebody listens.
+static RUN: Mutex<Option<Vec<(&'static str, &'static str)>>> = Mutex::new(None);
+
+pub(crate) fn note(doing: &'static str, statement: &'static str) {
+    if let Some(run) = RUN.lock().unwrap().as_mut() {
+        run.push((doing, statement));
+    }
+}
+
+/// Each grows with what is open or held, never with what there was.
+const ALLOWED: &[&str] = &["count tasks", "count holders"];
+
+#[tokio::test]
+async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = Store::open(&Settings::Sqlite { path: path.clone() })
+        .await
+        .unwrap();
+    *RUN.lock().unwrap() = Some(Vec::new());
+    live(&store).await;
+    let mut run = RUN.lock().unwrap().take().unwrap();
+    run.sort_unstable();
+    run.dedup();
+    assert!(run.len() > 40, "{}", run.len());
+    let mut aside = sqlx::sqlite::SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .unwrap();
+    let mut whole = Vec::new();
+    for (doing, statement) in run {
+        let plan = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        for row in sqlx::query(plan).fetch_all(&mut aside).await.unwrap() {
+            let detail: String = row.get("detail");
+            // A list that was handed over, a result of one row, and a partial index read from its start are
+            // bounded by themselves.
+            let bounded = [
+                "SCAN lane",
+                "SCAN json_each",
+                "SCAN offered",
+                "SCAN CONSTANT ROW",
+            ];
+            if detail.starts_with("SCAN")
+                && !bounded.iter().any(|bound| detail.starts_with(bound))
+                && !ALLOWED.contains(&doing)
+            {
+                whole.push(format!("{doing}: {detail}"));
+            }
+        }
+    }
+    assert!(whole.is_empty(), "{whole:#?}");
+}
+
+async fn live(store: &Store) {
+    let now = Timestamp::from_second(1_800_000_000).unwrap();
+    let (key, lane) = (InstallationKey::new([1; 32]), lane());
+    let first = store.enter(task("a", now)).await.unwrap().task;
+    let second = store.enter(task("b", now)).await.unwrap().task;
+    store.set_priority(second, -1).await.unwrap();
+    let attempt = store
+        .claim_next(&lane, &key, now)
+        .await
+        .unwrap()
+        .unwrap()
+        .attempt;
+    assert_eq!(
+        attempt,
+        AttemptId {
+            task: first,
+            number: 1
+        }
+    );
+    store.claim_next(&lane, &key, now).await.unwrap();
+    let session = store.task(first).await.unwrap().unwrap().session;
+    store.next_generation(session).await.unwrap();
+    store.record_claim(session, 1, "uid").await.unwrap();
+    store
+        .record_pod(attempt, "uid", Some("node"))
+        .await
+        .unwrap();
+    store.authenticate_token([0; 32], now).await.unwrap();
+    store.open_package(attempt, [1; 32], now).await.unwrap();
+    store.started(attempt, now).await.unwrap();
+    store.contact(attempt, now).await.unwrap();
+    let body = EventBody::Status {
+        status: "running".to_owned(),
+        session_id: Some("one".to_owned()),
+    };
+    store
+        .append(
+            attempt,
+            &[Event {
+                seq: 1,
+                at: now,
+                body,
+            }],
+            now,
+        )
+        .await
+        .unwrap();
+    store.timeline(first, 0, 9).await.unwrap();
+    store.waiting(second, &lane).await.unwrap();
+    store.suspend(second, now).await.unwrap();
+    store.resume(second, now).await.unwrap();
+    let verdict = Verdict {
+        outcome: Outcome::failed(FailureClass::Cancelled, ""),
+        at: now,
+        result: None,
+    };
+    store.verdict(attempt, verdict.clone(), now).await.unwrap();
+    store.commands(attempt, 0).await.unwrap();
+    store.secret_gone(attempt).await.unwrap();
+    store.release(attempt, now).await.unwrap();
+    store.end_unclaimed(second, verdict, now).await.unwrap();
+    store.expire(second, now).await.unwrap();
+    store.ran_before(&task("b", now).object).await.unwrap();
+    read_lists(store, second).await;
+}
+
+async fn read_lists(store: &Store, after: TaskId) {
+    store.open_tasks(Some(after), 9).await.unwrap();
+    store
+        .open_of_namespace("uid", Some(after), 9)
+        .await
+        .unwrap();
+    store
+        .waiting_of_agent("uid", "reviewer", Some(after), 9)
+        .await
+        .unwrap();
+    store
+        .active_of_agent("uid", "reviewer", Some(after), 9)
+        .await
+        .unwrap();
+    store.held_sessions(None, 9).await.unwrap();
+    store.session_by_key(&session_key("a")).await.unwrap();
+    store.summary().await.unwrap();
+    store.check().await.unwrap();
+}
+
+fn session_key(subject: &str) -> SessionKey {
+    let subject = Subject {
+        kind: "Key".to_owned(),
+        name: subject.to_owned(),
+    };
+    SessionKey {
+        namespace_uid: "uid".to_owned(),
+        agent: "reviewer".to_owned(),
+        subject,
+    }
+}
+
+fn task(name: &str, created_at: Timestamp) -> NewTask {
+    NewTask {
+        object: TaskObject {
+            namespace: "team-a".to_owned(),
+            namespace_uid: "uid".to_owned(),
+            name: name.to_owned(),
+            uid: format!("uid-{name}"),
+            spec_hash: "abc".to_owned(),
+        },
+        session: session_key(name),
+        priority: 0,
+        policy: SessionPolicy::Resume,
+        created_at,
+        deadline_seconds: None,
+        suspended: false,
+    }
+}
+
+fn lane() -> Lane {
+    Lane {
+        namespace_uid: "uid".to_owned(),
+        runtime: "claude".to_owned(),
+        provider: "claude".to_owned(),
+        max_pods: 9,
+        agents: vec![LaneAgent {
+            name: "reviewer".to_owned(),
+            max_concurrent: 9,
+        }],
+    }
+}

@@ -1,0 +1,22 @@
+//! Every promise of the store, on SQLite and, where `MOORING_TEST_POSTGRES` names a server on which databases
+//! may be created (`postgres://…`), on PostgreSQL too.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says on its output what it skipped"
+)]
+
+mod bed;
+mod changes;
+mod claiming;
+mod conversation;
+mod entering;
+mod faults;
+mod life;
+mod opening;
+mod orders;
+mod timeline;
+mod tokens;
+mod waiting;
