@@ -55,6 +55,22 @@ fn nothing_else_lies_beside_it() {
 }
 
 #[test]
+fn charts_and_programs_have_one_version() {
+    for chart in ["charts/mooring", "charts/mooring-crds"] {
+        let text = fs::read_to_string(root().join(chart).join("Chart.yaml")).unwrap();
+        let chart: Value = serde_yaml::from_str(&text).unwrap();
+        for field in ["version", "appVersion"] {
+            assert_eq!(
+                chart[field],
+                env!("CARGO_PKG_VERSION"),
+                "{field} of {}",
+                chart["name"]
+            );
+        }
+    }
+}
+
+#[test]
 fn definitions_are_small() {
     for definition in crds::all() {
         let bytes = serde_json::to_vec(&definition).unwrap().len();
