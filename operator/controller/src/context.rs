@@ -106,8 +106,13 @@ impl ReadOnly {
     /// Waits until nothing may be written, and says why.
     pub async fn wait(&self) -> String {
         let mut reasons = self.0.subscribe();
-        let reason = reasons.wait_for(Option::is_some).await.map(|reason| reason.clone());
-        reason.expect("the sender lives as long as self").unwrap_or_default()
+        let reason = reasons
+            .wait_for(Option::is_some)
+            .await
+            .map(|reason| reason.clone());
+        reason
+            .expect("the sender lives as long as self")
+            .unwrap_or_default()
     }
 }
 

@@ -42,14 +42,16 @@ pub async fn run(ctx: Context, shutdown: CancellationToken) -> Result<(), RunErr
         workers.spawn(work(ctx.clone(), shutdown.clone()));
     }
     let result = tokio::select! {
+        // In this order: workers end because of the shutdown.
+        biased;
         () = shutdown.cancelled() => Ok(()),
         ended = watches.join_next() => Err(RunError::ended("a watch", ended)),
         ended = others.join_next() => Err(RunError::ended("a listener", ended)),
-        ended = workers.join_next(), if !shutdown.is_cancelled() => Err(RunError::ended("a worker", ended)),
+        ended = workers.join_next() => Err(RunError::ended("a worker", ended)),
     };
     shutdown.cancel();
     while workers.join_next().await.is_some() {}
-    if shutdown.is_cancelled() && result.is_ok() {
+    if result.is_ok() {
         tracing::info!("the last pass is over");
     }
     result
@@ -101,21 +103,21 @@ async fn work(ctx: Context, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
             key = ctx.queue.next() => key,
         };
-        // In its own task: a pass that panics is a bug, but not the end of all passes.
-        let pass = tokio::spawn({
+        // In its own task: a pass that panics is a bug, but not the end of all passes. In a set, so that it
+        // ends with its worker.
+        let mut pass = JoinSet::new();
+        pass.spawn({
             let (ctx, key) = (ctx.clone(), key.clone());
             async move { look(&ctx, &key).await }
         });
-        let done = match pass.await {
-            Ok(done) => done,
-            Err(error) => {
-                tracing::error!(
-                    ?key,
-                    error = &error as &dyn std::error::Error,
-                    "a pass did not end"
-                );
+        let done = match pass.join_next().await {
+            Some(Ok(done)) => done,
+            Some(Err(error)) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::error!(?key, error, "a pass did not end");
                 Done::Failed
             }
+            None => Done::Failed,
         };
         ctx.queue.done(&key, done);
     }

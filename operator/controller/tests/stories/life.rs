@@ -1,0 +1,104 @@
+//! From an object to a verdict, and to the next turn on the same volume.
+
+use protocol::TaskState;
+use serde_json::json;
+
+use crate::world::{NAMESPACE, World};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_turn_writes_this_and_no_more() {
+    let world = World::new();
+    let operator = world.start().await;
+    world.until("the Agent is ready", || {
+        world.api.get("agents", NAMESPACE, "reviewer").unwrap()["status"]["conditions"][0]["status"] == "True"
+    }).await;
+    operator.until_idle().await;
+    world.api.forget_asked();
+
+    let uid = world.task("one", "hello", "succeed", json!({}));
+    let row = operator
+        .until_row("it is over", &uid, |row| row.state == TaskState::Finished)
+        .await;
+    operator.until_idle().await;
+    let session = world.api.list("agentsessions")[0]["metadata"]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let asked: Vec<String> = world.api.asked().iter().map(ToString::to_string).collect();
+    let asked = asked
+        .join("\n")
+        .replace(&row.id.to_string(), "ID")
+        .replace(&session, "SESSION");
+    insta::assert_snapshot!(asked);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_turn_has_another_pod_and_the_same_volume() {
+    let world = World::new();
+    let operator = world.start().await;
+    let first = world.task("one", "hello", "succeed", json!({}));
+    operator
+        .until_row("the first turn is over", &first, |row| {
+            row.state == TaskState::Finished
+        })
+        .await;
+    let claim = world.api.list("persistentvolumeclaims")[0].clone();
+    let second = world.task("two", "hello", "succeed", json!({}));
+    let row = operator
+        .until_row("the second turn is over", &second, |row| {
+            row.state == TaskState::Finished
+        })
+        .await;
+    world
+        .until("both say so", || {
+            ["one", "two"]
+                .iter()
+                .all(|name| world.condition(name, "Succeeded") == "True Succeeded")
+        })
+        .await;
+    assert_eq!(world.api.list("persistentvolumeclaims").len(), 1);
+    let attempt = operator
+        .ctx
+        .store
+        .attempt(protocol::AttemptId {
+            task: row.id,
+            number: 1,
+        })
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        attempt.claim_uid.as_deref(),
+        claim["metadata"]["uid"].as_str()
+    );
+    assert!(world.api.list("pods").is_empty() && world.api.list("secrets").is_empty());
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restart_with_nothing_to_do_writes_nothing() {
+    let world = World::new();
+    let operator = world.start().await;
+    let done = world.task("done", "hello", "succeed", json!({}));
+    let hung = world.task("hung", "other", "hang", json!({}));
+    operator
+        .until_row("one is over", &done, |row| row.state == TaskState::Finished)
+        .await;
+    operator
+        .until_row("one runs", &hung, |row| row.state == TaskState::Running)
+        .await;
+    world
+        .until("both say so", || {
+            world.condition("done", "Finished") == "True Finished"
+                && world.condition("hung", "Succeeded") == "Unknown Running"
+        })
+        .await;
+    operator.until_idle().await;
+    operator.stop().await;
+    world.api.forget_asked();
+    let operator = world.start().await;
+    operator.until_idle().await;
+    assert_eq!(world.api.asked(), []);
+    operator.stop().await;
+}

@@ -1,0 +1,183 @@
+//! The node: scheduler, kubelet and runner in one. It remembers nothing: what to do next follows from the
+//! pod and from the store, so it survives the operator.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use controller::{Clock as _, ManualClock};
+use protocol::{
+    AttemptId, Credential, InstallationKey, Outcome, ProviderSession, Resumed, TaskId, TaskResult,
+    TaskState, TerminationMessage, Verdict,
+};
+use serde_json::{Value, json};
+use store::Store;
+
+use crate::apiserver::ApiServer;
+use crate::world::NAMESPACE;
+
+pub(crate) async fn live(
+    api: ApiServer,
+    store: Store,
+    key: InstallationKey,
+    clock: Arc<ManualClock>,
+) {
+    loop {
+        for pod in api.list("pods") {
+            // What the store refuses now it may take at the next look.
+            let _ = look(&api, &store, &key, &clock, &pod).await;
+        }
+        tokio::time::sleep(Duration::from_millis(3)).await;
+    }
+}
+
+async fn look(
+    api: &ApiServer,
+    store: &Store,
+    key: &InstallationKey,
+    clock: &ManualClock,
+    pod: &Value,
+) -> Option<()> {
+    let name = pod["metadata"]["name"].as_str()?;
+    let edit = |change: &dyn Fn(&mut Value)| {
+        if api
+            .get("pods", NAMESPACE, name)
+            .is_some_and(|now| now["metadata"]["uid"] == pod["metadata"]["uid"])
+        {
+            api.edit("pods", NAMESPACE, name, change);
+        }
+    };
+    if pod["metadata"]["annotations"]["test/held"].is_string() {
+        return None;
+    }
+    if pod["spec"]["nodeName"].is_null() {
+        edit(&|pod| pod["spec"]["nodeName"] = json!("node-1"));
+        return None;
+    }
+    let is_over = !pod["status"]["phase"].is_null() && pod["status"]["phase"] != "Running";
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        if !is_over {
+            edit(&|pod| end(pod, 143, None));
+        }
+        api.remove("pods", NAMESPACE, name);
+        return None;
+    }
+    if pod["status"]["phase"].is_null() {
+        let at = serde_json::to_value(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(
+            clock.now(),
+        ))
+        .unwrap();
+        edit(&|pod| start(pod, &at));
+        return None;
+    }
+    if is_over {
+        return None;
+    }
+    run(api, store, key, clock, pod, &edit).await
+}
+
+/// The runner's next step.
+async fn run(
+    api: &ApiServer,
+    store: &Store,
+    key: &InstallationKey,
+    clock: &ManualClock,
+    pod: &Value,
+    edit: &(dyn Fn(&dyn Fn(&mut Value)) + Sync),
+) -> Option<()> {
+    let task: TaskId = pod["metadata"]["labels"]["mooring.dev/task-id"]
+        .as_str()?
+        .parse()
+        .ok()?;
+    let number = pod["metadata"]["labels"]["mooring.dev/attempt"]
+        .as_str()?
+        .parse()
+        .ok()?;
+    let attempt = AttemptId { task, number };
+    let now = clock.now();
+    let row = store.task(task).await.ok()??;
+    if row.attempt != number || !row.state.is_active() {
+        return None;
+    }
+    if row.state == TaskState::Claimed {
+        let secret = api.get("secrets", NAMESPACE, &format!("task-{task}-a{number}"))?;
+        let token = base64::engine::general_purpose::STANDARD
+            .decode(secret["data"]["token"].as_str()?)
+            .ok()?;
+        let token = String::from_utf8(token).ok()?.into();
+        let known = store
+            .authenticate_token(Credential::token_hash(&token), now)
+            .await
+            .ok()?;
+        known.filter(|known| known.attempt == attempt)?;
+        store.open_package(attempt, [9; 32], now).await.ok()?;
+        return None;
+    }
+    if row.state == TaskState::Preparing {
+        store.started(attempt, now).await.ok()?;
+        return None;
+    }
+    let object = api.get("agenttasks", NAMESPACE, &row.object.name)?;
+    let result = TaskResult {
+        outcome: Outcome::Succeeded,
+        output: "done".into(),
+        duration_ms: 1,
+        provider_session: Some(ProviderSession {
+            provider: "claude".into(),
+            id: format!("conversation-{task}"),
+        }),
+        retired_sessions: Vec::new(),
+        resumed: Resumed::unknown("a story"),
+        usage: std::collections::BTreeMap::new(),
+        last_seq: 0,
+    };
+    match object["spec"]["prompt"].as_str()? {
+        "succeed" => {
+            let verdict = Verdict {
+                outcome: Outcome::Succeeded,
+                at: now,
+                result: Some(Box::new(result)),
+            };
+            store.verdict(attempt, verdict, now).await.ok()?;
+            edit(&|pod| end(pod, 0, None));
+        }
+        "leave a message" => {
+            let salt = store.attempt(attempt).await.ok()??.salt;
+            let message = TerminationMessage { attempt, result }
+                .seal(&key.mac_key(attempt, salt))
+                .unwrap();
+            edit(&|pod| end(pod, 0, Some(&message)));
+        }
+        "forge a message" => edit(&|pod| end(pod, 0, Some(r#"{"mac":"AAAA","body":"{}"}"#))),
+        "crash" => edit(&|pod| end(pod, 137, None)),
+        _ => {}
+    }
+    None
+}
+
+fn start(pod: &mut Value, at: &Value) {
+    pod["status"] = json!({
+        "phase": "Running",
+        "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at}],
+        "initContainerStatuses": [container("install", json!({"terminated": {"exitCode": 0, "reason": "Completed"}}))],
+        "containerStatuses": [container("agent", json!({"running": {"startedAt": at}}))],
+    });
+}
+
+fn end(pod: &mut Value, code: i32, message: Option<&str>) {
+    let reason = if code == 0 { "Completed" } else { "Error" };
+    let mut state = json!({"exitCode": code, "reason": reason});
+    if let Some(message) = message {
+        state["message"] = json!(message);
+    }
+    pod["status"]["phase"] = json!(if code == 0 { "Succeeded" } else { "Failed" });
+    pod["status"]["initContainerStatuses"] = json!([container(
+        "install",
+        json!({"terminated": {"exitCode": 0, "reason": "Completed"}})
+    )]);
+    pod["status"]["containerStatuses"] = json!([container("agent", json!({"terminated": state}))]);
+}
+
+fn container(name: &str, state: Value) -> Value {
+    json!({"name": name, "image": "x", "imageID": "x", "ready": false, "restartCount": 0, "state": state})
+}
