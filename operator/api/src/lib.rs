@@ -1,1 +1,39 @@
-//! .
+//! The server for runners and agents: HTTP/1.1 and HTTP/2 over TLS.
+//!
+//! [`router`] holds the routes and can be called directly; [`serve`] gives it connections. Who may do what is
+//! decided by the first argument of a handler, every failure has one shape, and a request is held by changes
+//! of the store, never by asking again and again.
+
+mod answer;
+mod auth;
+mod body;
+mod bound;
+mod conversation;
+mod error;
+mod held;
+mod limits;
+mod metrics;
+mod package;
+mod readiness;
+mod redact;
+mod routes;
+mod serve;
+mod state;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+
+pub use limits::Limits;
+pub use readiness::Readiness;
+pub use serve::{Tls, serve, server_config};
+pub use state::{ApiState, Definitions, Mode, Now, Parts};
+
+/// The routes.
+pub fn router(state: ApiState) -> Router {
+    let ApiState(state) = state;
+    routes::all()
+        .layer(from_fn_with_state(Arc::clone(&state), answer::shape))
+        .with_state(state)
+}

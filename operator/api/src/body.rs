@@ -1,0 +1,73 @@
+//! What comes with a request, within its limits of size and time.
+
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Query as AxumQuery, Request};
+use futures::StreamExt as _;
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use protocol::limits;
+use serde::de::DeserializeOwned;
+
+use crate::error::Failure;
+use crate::redact;
+use crate::state::Shared;
+
+/// Bytes of a remark on what is wrong with a body.
+const REMARK_BYTES: usize = 200;
+
+/// A JSON body. Extractors before it have run when the first byte of it is read, so nobody unknown is read.
+pub(crate) struct Json<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
+        let announced = request
+            .headers()
+            .get(CONTENT_LENGTH)
+            .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        if announced.is_some_and(|length| length > limits::BODY_BYTES as u64) {
+            return Err(Failure::body_too_large());
+        }
+        let bytes = tokio::time::timeout(state.limits.body, read(request.into_body()))
+            .await
+            .map_err(|_| Failure::invalid("the body did not arrive in time"))??;
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Failure::invalid(remark(&error)))
+    }
+}
+
+async fn read(body: Body) -> Result<Vec<u8>, Failure> {
+    let mut chunks = body.into_data_stream();
+    let mut bytes = Vec::new();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Failure::invalid("the body broke off"))?;
+        if bytes.len() + chunk.len() > limits::BODY_BYTES {
+            return Err(Failure::body_too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// What is wrong with a body. The parser repeats words of it, which may be secret or long.
+fn remark(error: &serde_json::Error) -> String {
+    let mut remark = redact::patterns(&error.to_string());
+    crate::bound::cut(&mut remark, REMARK_BYTES);
+    format!("the body is not what the route takes: {remark}")
+}
+
+/// The query of a request.
+pub(crate) struct Query<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        match AxumQuery::<T>::from_request_parts(parts, state).await {
+            Ok(AxumQuery(query)) => Ok(Self(query)),
+            Err(_) => Err(Failure::invalid("the query is not what the route takes")),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What one caller may take up at once, and how long the server waits for it.
+//!
+//! Sizes are in [`protocol::limits`], since the other side keeps them too.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use protocol::{TaskId, limits};
+
+use crate::error::Failure;
+
+/// Limits of a server; the default is what the protocol says. Tests take smaller ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// See [`limits::CONNECTIONS`].
+    pub connections: usize,
+    /// Connections past that limit which are still told so; what comes after them is closed without a word.
+    pub refusals: usize,
+    /// See [`limits::REQUESTS_PER_TASK`]. The runner and its agent are counted apart, so that an agent
+    /// cannot keep its runner from reporting.
+    pub requests_per_task: usize,
+    /// See [`limits::CONTROL_HOLD`].
+    pub control_hold: Duration,
+    /// From the connection to the end of the TLS handshake.
+    pub handshake: Duration,
+    /// From the first byte of a request to the end of its headers.
+    pub headers: Duration,
+    /// From the end of the headers to the end of the body.
+    pub body: Duration,
+    /// From the wish to stop to the end of the last connection.
+    pub goodbye: Duration,
+}
+
+/// Bytes of the headers of one request, its first line included.
+pub(crate) const HEADER_BYTES: usize = 16 * 1024;
+/// Headers of one request.
+pub(crate) const HEADERS: usize = 64;
+/// Streams of one HTTP/2 connection.
+pub(crate) const STREAMS: u32 = 32;
+/// A runner's sign of life is written at most this often: its token outlives many of them.
+pub(crate) const CONTACT_EVERY: Duration = Duration::from_secs(15);
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: limits::CONNECTIONS,
+            refusals: 64,
+            requests_per_task: limits::REQUESTS_PER_TASK,
+            control_hold: limits::CONTROL_HOLD,
+            handshake: Duration::from_secs(5),
+            headers: Duration::from_secs(10),
+            body: Duration::from_secs(20),
+            goodbye: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Whose requests are counted together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Party {
+    Agent(TaskId),
+    Runner(TaskId),
+}
+
+/// Requests that are being answered. Bounded by the open connections: a party without a request has no entry.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    taken: Mutex<HashMap<Party, usize>>,
+}
+
+impl Slots {
+    /// A slot for one request, given back when dropped.
+    pub(crate) fn take(self: &Arc<Self>, party: Party, most: usize) -> Result<Slot, Failure> {
+        let mut taken = self
+            .taken
+            .lock()
+            .expect("nothing panics while it holds this lock");
+        let count = taken.entry(party).or_default();
+        if *count >= most {
+            return Err(Failure::too_many_requests(most));
+        }
+        *count += 1;
+        Ok(Slot {
+            slots: Arc::clone(self),
+            party,
+        })
+    }
+}
+
+/// One request's slot.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    party: Party,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut taken = self
+            .slots
+            .taken
+            .lock()
+            .expect("nothing panics while it holds this lock");
+        if let Some(count) = taken.get_mut(&self.party) {
+            *count -= 1;
+            if *count == 0 {
+                taken.remove(&self.party);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_counted_by_party_and_given_back() {
+        let slots = Arc::new(Slots::default());
+        let task = TaskId(uuid::Uuid::from_u128(1));
+        let first = slots.take(Party::Agent(task), 2).unwrap();
+        let _second = slots.take(Party::Agent(task), 2).unwrap();
+        assert!(slots.take(Party::Agent(task), 2).is_err());
+        assert!(slots.take(Party::Runner(task), 2).is_ok());
+        drop(first);
+        assert!(slots.take(Party::Agent(task), 2).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_kept_of_who_is_gone() {
+        let slots = Arc::new(Slots::default());
+        for number in 0..100 {
+            drop(
+                slots
+                    .take(Party::Runner(TaskId(uuid::Uuid::from_u128(number))), 1)
+                    .unwrap(),
+            );
+        }
+        assert!(slots.taken.lock().unwrap().is_empty());
+    }
+}

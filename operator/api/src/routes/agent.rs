@@ -1,0 +1,90 @@
+//! What an agent asks, with its task's token.
+
+use std::sync::Arc;
+
+use axum::Json as Answer;
+use axum::extract::{Path, State};
+use crds::AgentTask;
+use kube::ResourceExt as _;
+use protocol::TaskId;
+use protocol::runner::{TaskView, WhoAmI};
+use store::TaskRow;
+
+use crate::auth::AgentCaller;
+use crate::error::Failure;
+use crate::package;
+use crate::state::{Inner, Shared};
+
+/// `GET whoami`.
+pub(super) async fn show_caller(
+    caller: AgentCaller,
+    State(state): State<Shared>,
+) -> Result<Answer<WhoAmI>, Failure> {
+    let task = own_task(&state, &caller).await?;
+    let namespace = task.object.namespace;
+    let agent = state.definitions.agent(&namespace, &task.agent);
+    Ok(Answer(WhoAmI {
+        display_name: agent
+            .map_or_else(|| task.agent.clone(), |agent| package::display_name(&agent)),
+        agent: task.agent,
+        namespace,
+        task: task.id,
+        attempt: caller.attempt.number,
+        token_expires: caller.expires,
+    }))
+}
+
+/// `GET tasks/{id}`: its own task. Others do not exist for it.
+pub(super) async fn get_task(
+    caller: AgentCaller,
+    State(state): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Answer<TaskView>, Failure> {
+    let id: TaskId = id.parse().map_err(|_| Failure::not_found())?;
+    if id != caller.attempt.task {
+        return Err(Failure::not_found());
+    }
+    let task = own_task(&state, &caller).await?;
+    let session = state
+        .store
+        .session(task.session)
+        .await?
+        .ok_or_else(Failure::not_found)?;
+    let definition = definition(&state, &task)?;
+    Ok(Answer(TaskView {
+        id: task.id,
+        namespace: task.object.namespace,
+        name: task.object.name,
+        agent: task.agent,
+        subject: session.key.subject,
+        prompt: definition.spec.prompt.clone(),
+        state: task.state,
+        attempt: caller.attempt.number,
+        session_policy: task.policy,
+        created: task.created_at,
+    }))
+}
+
+async fn own_task(state: &Inner, caller: &AgentCaller) -> Result<TaskRow, Failure> {
+    // It was there when the token was looked up; that it is gone now means that the token is too.
+    state
+        .store
+        .task(caller.attempt.task)
+        .await?
+        .ok_or_else(Failure::unauthenticated)
+}
+
+/// The object of a task: that one, not another one that was made under its name.
+pub(super) fn definition(state: &Inner, task: &TaskRow) -> Result<Arc<AgentTask>, Failure> {
+    let found = state
+        .definitions
+        .task(&task.object.namespace, &task.object.name);
+    found
+        .filter(|found| found.uid().as_deref() == Some(&task.object.uid))
+        .ok_or_else(|| unknown("AgentTask"))
+}
+
+/// A definition is not there yet, or not any more; the reconciler decides what that means for the task.
+pub(super) fn unknown(kind: &str) -> Failure {
+    Failure::unavailable(format!("the {kind} is not known at the moment; try again"))
+}

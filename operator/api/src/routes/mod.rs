@@ -1,0 +1,57 @@
+//! The routes. Under `/api/v1` only handlers that begin with a [`Caller`] are taken: the compiler says so.
+
+mod agent;
+mod health;
+mod runner;
+
+use axum::Router;
+use axum::handler::Handler;
+use axum::routing::{self, MethodRouter};
+
+use crate::auth::Caller;
+use crate::error::Failure;
+use crate::state::Shared;
+
+/// The one route whose requests are held.
+pub(crate) const CONTROL: &str = "/api/v1/runner/control";
+
+/// All routes, without what wraps them.
+pub(crate) fn all() -> Router<Shared> {
+    let known = Router::new()
+        .route("/api/v1/runner/open", post(runner::open_package))
+        .route("/api/v1/runner/started", post(runner::report_started))
+        .route("/api/v1/runner/events", post(runner::append_events))
+        .route(CONTROL, get(runner::await_commands))
+        .route("/api/v1/runner/finish", post(runner::finish_attempt))
+        .route("/api/v1/whoami", get(agent::show_caller))
+        .route("/api/v1/tasks/{id}", get(agent::get_task))
+        .route("/healthz", routing::get(health::show_life))
+        .route("/readyz", routing::get(health::show_readiness))
+        .route("/metrics", routing::get(health::show_metrics));
+    known
+        .fallback(async || Failure::not_found())
+        .method_not_allowed_fallback(async || Failure::method_not_allowed())
+}
+
+/// The arguments of a handler, of which the first says who calls.
+trait Authorised {}
+
+impl<M, C: Caller> Authorised for (M, C) {}
+impl<M, C: Caller, A> Authorised for (M, C, A) {}
+impl<M, C: Caller, A, B> Authorised for (M, C, A, B) {}
+
+fn get<H, A>(handler: H) -> MethodRouter<Shared>
+where
+    H: Handler<A, Shared>,
+    A: Authorised + 'static,
+{
+    routing::get(handler)
+}
+
+fn post<H, A>(handler: H) -> MethodRouter<Shared>
+where
+    H: Handler<A, Shared>,
+    A: Authorised + 'static,
+{
+    routing::post(handler)
+}

@@ -1,0 +1,136 @@
+//! What every handler is given.
+
+use std::sync::Arc;
+
+use crds::{Agent, AgentTask, Runtime};
+use jiff::Timestamp;
+use prometheus_client::registry::Registry;
+use protocol::InstallationKey;
+use store::Store;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::Failure;
+use crate::held::Held;
+use crate::limits::{Limits, Slots};
+use crate::metrics::Metrics;
+use crate::readiness::Readiness;
+
+/// What the cluster defines, as far as it is known now. Answers at once: it is asked within requests.
+pub trait Definitions: Send + Sync + 'static {
+    /// The AgentTask of this name.
+    fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>>;
+    /// The Agent of this name.
+    fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Agent>>;
+    /// The Runtime of this name.
+    fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>>;
+}
+
+/// Tells the time, in whole microseconds.
+pub type Now = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Whether tasks are served.
+#[derive(Clone, Debug)]
+pub enum Mode {
+    /// They are; credentials are derived from this key.
+    Serving(InstallationKey),
+    /// They are not: store and cluster do not belong together, and runners are told to come back later.
+    /// Refusing their credentials instead would end their runs.
+    ReadOnly,
+}
+
+/// What an [`ApiState`] is made from.
+pub struct Parts {
+    /// The open store.
+    pub store: Store,
+    /// Whether tasks are served.
+    pub mode: Mode,
+    /// What the cluster defines.
+    pub definitions: Arc<dyn Definitions>,
+    /// What time it is.
+    pub now: Now,
+    /// What `/readyz` tells, beside the state of the store.
+    pub readiness: Readiness,
+    /// What `/metrics` tells; the server adds its own.
+    pub registry: Registry,
+    /// Limits; the default unless a test wants others.
+    pub limits: Limits,
+    /// Cancelled when the server is to stop: held requests are answered then.
+    pub shutdown: CancellationToken,
+}
+
+/// What every handler is given. A clone is the same.
+#[derive(Clone)]
+pub struct ApiState(pub(crate) Shared);
+
+/// The same, as the crate sees it.
+pub(crate) type Shared = Arc<Inner>;
+
+pub(crate) struct Inner {
+    pub(crate) store: Store,
+    pub(crate) mode: Mode,
+    pub(crate) definitions: Arc<dyn Definitions>,
+    pub(crate) now: Now,
+    pub(crate) readiness: Readiness,
+    pub(crate) registry: Registry,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) slots: Arc<Slots>,
+    pub(crate) held: Arc<Held>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl ApiState {
+    /// Puts it together, and follows the changes of the store from now on until the shutdown. Has to be
+    /// called within a runtime.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        let Parts {
+            store,
+            mode,
+            definitions,
+            now,
+            readiness,
+            mut registry,
+            limits,
+            shutdown,
+        } = parts;
+        let metrics = Metrics::new(&mut registry);
+        let held = Arc::new(Held::default());
+        tokio::spawn(
+            shutdown
+                .clone()
+                .run_until_cancelled_owned(Arc::clone(&held).follow(store.changes())),
+        );
+        let slots = Arc::new(Slots::default());
+        let inner = Inner {
+            store,
+            mode,
+            definitions,
+            now,
+            readiness,
+            registry,
+            metrics,
+            limits,
+            slots,
+            held,
+            shutdown,
+        };
+        Self(Arc::new(inner))
+    }
+}
+
+impl Inner {
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.now)()
+    }
+
+    /// The key of the installation, which only exists where tasks are served.
+    pub(crate) fn key(&self) -> Result<&InstallationKey, Failure> {
+        match &self.mode {
+            Mode::Serving(key) => Ok(key),
+            Mode::ReadOnly => Err(Failure::unavailable(
+                "no task is served: store and cluster do not belong together; /readyz says more",
+            )),
+        }
+    }
+}

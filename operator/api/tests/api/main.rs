@@ -1,0 +1,21 @@
+//! The server in this process, with a real store: SQLite, and PostgreSQL where `MOORING_TEST_POSTGRES` names a
+//! server on which databases can be made.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a test fails by panicking, and says on its output what it skipped"
+)]
+
+mod authorisation;
+mod bed;
+mod control;
+mod errors;
+mod events;
+mod finish;
+mod health;
+mod limits;
+mod open;
+mod tls;
+mod wire;
