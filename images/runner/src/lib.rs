@@ -4,12 +4,24 @@
 pub mod adapter;
 pub mod adapters;
 pub mod classify;
+pub mod context_file;
+pub mod environment;
+pub mod files;
+pub mod install;
 pub mod journal;
 pub mod layout;
 pub mod lines;
 pub mod outbox;
+pub mod prepare;
+pub mod processes;
 pub mod queue;
 pub mod redact;
+pub mod resume;
 pub mod shape;
+pub mod signals;
+pub mod spawn;
+pub mod stop;
+#[cfg(test)]
+mod testing;
 pub mod transcript;
 pub mod upload;

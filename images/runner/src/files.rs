@@ -1,0 +1,131 @@
+//! Small files in folders where an agent can write: links are not followed, pipes are not waited for, sizes are
+//! bounded, and nobody ever sees half a file.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// Makes a folder for this user alone, with those above it. True when it was there already.
+///
+/// # Errors
+/// When something else has its name, or it cannot be made.
+pub fn ensure_folder(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => Ok(true),
+        Ok(_) => Err(io::Error::other(format!(
+            "{} is not a folder",
+            path.display()
+        ))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Reads a file of at most `limit` bytes; `None` when there is none.
+///
+/// # Errors
+/// When it is no regular file, too large, or cannot be read.
+pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let opened = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("it is larger than {limit} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// Replaces a file in one step. What had its name is gone, unless it was a folder.
+///
+/// # Errors
+/// When it cannot be written; then the old one stays.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let new = path.with_file_name(name);
+    let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
+    if written.is_err() {
+        // What is left of it must not stop the next try.
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    let mut file = File::options()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)?;
+    // The mode asked for, whatever the umask.
+    file.set_permissions(fs::Permissions::from_mode(mode))?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_plain_file_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("plain"), "text").unwrap();
+        std::os::unix::fs::symlink(at("plain"), at("link")).unwrap();
+        let pipe = at("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert_eq!(read(&at("plain"), 4).unwrap(), Some(b"text".to_vec()));
+        assert_eq!(read(&at("none"), 4).unwrap(), None);
+        for (name, limit) in [("plain", 3), ("link", 9), ("pipe", 9), (".", 9)] {
+            assert!(read(&at(name), limit).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        replace(&link, b"new", 0o640).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"old");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        assert_eq!(
+            fs::metadata(&link).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_folder_is_made_once_and_nothing_else_taken_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("a/b");
+        assert!(!ensure_folder(&folder).unwrap());
+        assert!(ensure_folder(&folder).unwrap());
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        assert!(ensure_folder(&link).is_err());
+    }
+}

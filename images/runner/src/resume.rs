@@ -1,0 +1,186 @@
+//! Whether the conversation goes on: the runner's gate behind the server's decision, and what the agent is told.
+
+use protocol::{Evidence, Package, SessionPolicy};
+
+/// What was seen of the session's file in the CLI's own store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// It is there, under this path.
+    Yes(String),
+    /// It is not there.
+    No,
+    /// This CLI's store cannot be looked into.
+    Unclear,
+}
+
+/// What to do about the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Go on with this session.
+    Resume(String),
+    /// Start a new one; with a reason when the agent has to be told that it is new.
+    Fresh(Option<String>),
+    /// The task requires what cannot be done, because.
+    Unavailable(String),
+}
+
+/// Decides, and gives the evidence on whether the session was in the store.
+pub fn decide(package: &Package, look: impl FnOnce(&str) -> Found) -> (Decision, Evidence) {
+    let session = &package.session;
+    if session.policy == SessionPolicy::Fresh {
+        let evidence = Evidence::no("the task asks for a new conversation");
+        return (Decision::Fresh(None), evidence);
+    }
+    let Some(pointer) = &session.resume else {
+        let reason = match (&session.not_resumable, session.has_past) {
+            (Some(reason), _) => Some(reason.clone()),
+            (None, true) => {
+                Some("the last run left no conversation that can be resumed".to_owned())
+            }
+            (None, false) => None,
+        };
+        let evidence = reason
+            .clone()
+            .unwrap_or_else(|| "this is the first run of the session".to_owned());
+        return (fresh(session.policy, reason), Evidence::no(evidence));
+    };
+    if pointer.provider != package.runtime.provider {
+        let reason = format!(
+            "it was made with {}, and this run is made with {}",
+            pointer.provider, package.runtime.provider
+        );
+        return (
+            fresh(session.policy, Some(reason.clone())),
+            Evidence::no(reason),
+        );
+    }
+    let resume = Decision::Resume(pointer.id.clone());
+    match look(&pointer.id) {
+        Found::Yes(path) => (resume, Evidence::yes(format!("{path} is there"))),
+        Found::Unclear => (
+            resume,
+            Evidence::unknown(format!(
+                "the store of {} cannot be looked into",
+                pointer.provider
+            )),
+        ),
+        Found::No => {
+            let reason = "it is not in the agent's home directory any more".to_owned();
+            let evidence = Evidence::no(format!("session {} is not in the store", pointer.id));
+            (fresh(session.policy, Some(reason)), evidence)
+        }
+    }
+}
+
+fn fresh(policy: SessionPolicy, reason: Option<String>) -> Decision {
+    match policy {
+        SessionPolicy::Resume | SessionPolicy::Fresh => Decision::Fresh(reason),
+        SessionPolicy::Require => Decision::Unavailable(reason.unwrap_or_else(|| {
+            "there is no earlier conversation of this agent on this subject".to_owned()
+        })),
+    }
+}
+
+/// The first user message: what the agent has to know about its continuity, then the prompt.
+#[must_use]
+pub fn message(package: &Package, decision: &Decision) -> String {
+    let mut parts = Vec::new();
+    if let Decision::Fresh(Some(reason)) = decision {
+        let reason = reason.replace('\n', " ");
+        parts.push(format!(
+            "[Mooring: this is a new conversation. The earlier one on this subject could not be continued: {reason}. \
+             What was said in it is not known here. The files in the working directory are as they were left; look \
+             at them before you go on.]"
+        ));
+    }
+    if package.interrupted {
+        parts.push(
+            "[Mooring: the last run of this task was interrupted before it ended. See what is done already, then \
+             continue.]"
+                .to_owned(),
+        );
+    }
+    parts.push(package.prompt.clone());
+    parts.join("\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::Answer;
+
+    use super::*;
+    use crate::testing::{claude, package};
+
+    fn case(
+        policy: SessionPolicy,
+        resume: Option<&str>,
+        past: bool,
+        found: Found,
+    ) -> (Decision, Answer) {
+        let mut package = package();
+        package.session.policy = policy;
+        package.session.resume = resume.map(claude);
+        package.session.has_past = past;
+        let (decision, evidence) = decide(&package, |id| {
+            assert_eq!(Some(id), resume);
+            found
+        });
+        (decision, evidence.answer)
+    }
+
+    #[test]
+    fn every_case_of_policy_pointer_and_store() {
+        use SessionPolicy::{Fresh, Require, Resume};
+        let there = || Found::Yes("/x".into());
+        let (yes, no, unknown) = (Answer::Yes, Answer::No, Answer::Unknown);
+        let cases = [
+            (Resume, Some("s"), true, there(), "resume", yes),
+            (Resume, Some("s"), true, Found::Unclear, "resume", unknown),
+            (Resume, Some("s"), true, Found::No, "fresh, told", no),
+            (Resume, None, true, Found::No, "fresh, told", no),
+            (Resume, None, false, Found::No, "fresh", no),
+            (Require, Some("s"), true, there(), "resume", yes),
+            (Require, Some("s"), true, Found::Unclear, "resume", unknown),
+            (Require, Some("s"), true, Found::No, "unavailable", no),
+            (Require, None, true, Found::No, "unavailable", no),
+            (Require, None, false, Found::No, "unavailable", no),
+            (Fresh, Some("s"), true, there(), "fresh", no),
+            (Fresh, None, false, Found::No, "fresh", no),
+        ];
+        for (policy, resume, past, found, wanted, answer) in cases {
+            let name = format!("{policy:?} {resume:?} {past} {found:?}");
+            let (decision, given) = case(policy, resume, past, found);
+            let decision = match decision {
+                Decision::Resume(_) => "resume",
+                Decision::Fresh(None) => "fresh",
+                Decision::Fresh(Some(_)) => "fresh, told",
+                Decision::Unavailable(_) => "unavailable",
+            };
+            assert_eq!((decision, given), (wanted, answer), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_session_of_another_provider_is_not_looked_for() {
+        let mut package = package();
+        package.runtime.provider = "codex".into();
+        package.session.resume = Some(claude("s"));
+        let (decision, _) = decide(&package, |_| panic!("looked"));
+        assert!(matches!(decision, Decision::Fresh(Some(reason)) if reason.contains("claude")));
+    }
+
+    #[test]
+    fn the_agent_is_told_what_it_cannot_know() {
+        let mut package = package();
+        assert_eq!(message(&package, &Decision::Fresh(None)), "Say hello.");
+        assert_eq!(
+            message(&package, &Decision::Resume("s".into())),
+            "Say hello."
+        );
+        package.interrupted = true;
+        insta::assert_snapshot!(message(
+            &package,
+            &Decision::Fresh(Some("it\nis lost".into()))
+        ));
+    }
+}

@@ -1,0 +1,117 @@
+//! Signals as messages with their sender, read from one descriptor: no handler, no thread.
+
+use std::io;
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use tokio::io::unix::AsyncFd;
+
+/// Signals that ask for the end. Images may name another one than TERM as theirs.
+const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT];
+
+/// Signals that are taken as messages.
+#[derive(Debug)]
+pub struct Blocked(SigSet);
+
+/// Keeps the signals from their default effect. To be called before there is a second thread; children get
+/// their signals back when they are started.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn block() -> io::Result<Blocked> {
+    let mut signals = SigSet::empty();
+    ENDING.into_iter().for_each(|signal| signals.add(signal));
+    signals.add(Signal::SIGCHLD);
+    signals.thread_block()?;
+    Ok(Blocked(signals))
+}
+
+/// What came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A child may have ended.
+    ChildEnded,
+    /// Somebody wants us to end.
+    End {
+        /// The signal's number.
+        signal: u32,
+        /// Who sent it, see [`Sender`].
+        sender: Sender,
+    },
+}
+
+/// Who sent a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sender {
+    /// The kubelet, or whoever runs us: from outside of our process namespace.
+    Outside,
+    /// A process in the pod. It may be gone already.
+    Inside(u32),
+}
+
+/// The first process of a namespace sees senders from outside of it as 0. Where we are not the first process,
+/// inside and outside cannot be told apart, and whoever started us decides.
+fn sender(own_pid: u32, sender_pid: u32) -> Sender {
+    if own_pid == 1 && sender_pid != 0 {
+        Sender::Inside(sender_pid)
+    } else {
+        Sender::Outside
+    }
+}
+
+/// The stream of signals.
+#[derive(Debug)]
+pub struct Signals(AsyncFd<SignalFd>);
+
+impl Signals {
+    /// Reads the blocked signals, in a runtime with I/O.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn new(blocked: &Blocked) -> io::Result<Self> {
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        let fd = SignalFd::with_flags(&blocked.0, flags)?;
+        #[expect(
+            deprecated,
+            reason = "its replacement is unsafe; SignalFd owns its descriptor and keeps it open, as that one asks"
+        )]
+        AsyncFd::new(fd).map(Self)
+    }
+
+    /// The next signal. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub async fn next(&self) -> io::Result<Received> {
+        loop {
+            let mut ready = self.0.readable().await?;
+            let read = ready.try_io(|fd| match fd.get_ref().read_signal() {
+                Ok(Some(signal)) => Ok(signal),
+                Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+                Err(error) => Err(error.into()),
+            });
+            let Ok(signal) = read else { continue };
+            let signal = signal?;
+            return Ok(if signal.ssi_signo == Signal::SIGCHLD as u32 {
+                Received::ChildEnded
+            } else {
+                Received::End {
+                    signal: signal.ssi_signo,
+                    sender: sender(std::process::id(), signal.ssi_pid),
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_process_can_tell_inside_from_outside() {
+        assert_eq!(sender(1, 0), Sender::Outside);
+        assert_eq!(sender(1, 42), Sender::Inside(42));
+        assert_eq!(sender(7, 42), Sender::Outside);
+    }
+}
