@@ -86,15 +86,17 @@ impl Default for ReadOnly {
 impl ReadOnly {
     /// From now on nothing is written, because of this.
     pub fn set(&self, why: impl Into<String>) {
-        self.0.send_if_modified(|reason| {
+        let why = why.into();
+        let is_first = self.0.send_if_modified(|reason| {
             let is_first = reason.is_none();
             if is_first {
-                let why = why.into();
-                tracing::error!(%why, "nothing is written any more");
-                *reason = Some(why);
+                *reason = Some(why.clone());
             }
             is_first
         });
+        if is_first {
+            tracing::error!(%why, "nothing is written any more");
+        }
     }
 
     /// Why nothing may be written.
@@ -103,15 +105,14 @@ impl ReadOnly {
         self.0.borrow().clone()
     }
 
-    /// Waits until nothing may be written, and says why.
+    /// Returns with the reason once nothing may be written any more.
     pub async fn wait(&self) -> String {
         let mut reasons = self.0.subscribe();
-        let reason = reasons
-            .wait_for(Option::is_some)
-            .await
-            .map(|reason| reason.clone());
+        // The sender lives as long as `self`, so waiting ends with a reason.
+        let reason = reasons.wait_for(Option::is_some).await;
         reason
-            .expect("the sender lives as long as self")
+            .ok()
+            .and_then(|reason| reason.clone())
             .unwrap_or_default()
     }
 }

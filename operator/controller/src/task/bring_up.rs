@@ -1,5 +1,6 @@
-//! Making the objects of a claimed attempt, in the order in which each depends on the one before: policies,
-//! session, claim, Secret, pod. Every name is derived, so a pass that follows a crash finds what was done.
+//! Making the objects of a claimed attempt.
+//!
+//! Each depends on the one before: policies, session, claim, Secret, pod. Every name is derived, so a pass that follows a crash finds what was done.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! All reads of one pass. What the caches hold is read before the store, so that the row is at least as new
+//! All reads of one pass.
+//!
+//! What the caches hold is read before the store, so that the row is at least as new
 //! as the pod it is compared with: a pod that ended after its verdict is never taken for one without.
 
 use std::sync::Arc;

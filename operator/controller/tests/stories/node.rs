@@ -1,7 +1,7 @@
 //! The node: scheduler, kubelet and runner in one. It remembers nothing: what to do next follows from the
 //! pod and from the store, so it survives the operator.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,28 +16,59 @@ use store::Store;
 use crate::apiserver::ApiServer;
 use crate::world::NAMESPACE;
 
-pub(crate) async fn live(
-    api: ApiServer,
-    store: Store,
-    key: InstallationKey,
-    clock: Arc<ManualClock>,
-) {
+/// What the node does not do for now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// It does everything.
+    #[default]
+    Nothing,
+    /// No runner opens its package.
+    Open,
+    /// No runner starts its CLI.
+    Start,
+    /// No pod ends.
+    End,
+    /// No pod gets a node.
+    Bind,
+}
+
+/// What nodes are told; a clone is the same.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Orders(Arc<Mutex<Hold>>);
+
+impl Orders {
+    pub(crate) fn hold(&self, hold: Hold) {
+        *self.0.lock().unwrap() = hold;
+    }
+
+    fn held(&self, hold: Hold) -> bool {
+        *self.0.lock().unwrap() == hold
+    }
+}
+
+/// Where the node stands.
+pub(crate) struct Node {
+    pub(crate) api: ApiServer,
+    pub(crate) store: Store,
+    pub(crate) key: InstallationKey,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) orders: Orders,
+}
+
+pub(crate) async fn live(node: Node) {
     loop {
-        for pod in api.list("pods") {
+        for pod in node.api.list("pods") {
             // What the store refuses now it may take at the next look.
-            let _ = look(&api, &store, &key, &clock, &pod).await;
+            let _ = look(&node, &pod).await;
         }
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }
 
-async fn look(
-    api: &ApiServer,
-    store: &Store,
-    key: &InstallationKey,
-    clock: &ManualClock,
-    pod: &Value,
-) -> Option<()> {
+async fn look(node: &Node, pod: &Value) -> Option<()> {
+    let Node {
+        api, clock, orders, ..
+    } = node;
     let name = pod["metadata"]["name"].as_str()?;
     let edit = |change: &dyn Fn(&mut Value)| {
         if api
@@ -47,15 +78,18 @@ async fn look(
             api.edit("pods", NAMESPACE, name, change);
         }
     };
-    if pod["metadata"]["annotations"]["test/held"].is_string() {
-        return None;
-    }
     if pod["spec"]["nodeName"].is_null() {
+        if orders.held(Hold::Bind) {
+            return None;
+        }
         edit(&|pod| pod["spec"]["nodeName"] = json!("node-1"));
         return None;
     }
     let is_over = !pod["status"]["phase"].is_null() && pod["status"]["phase"] != "Running";
     if !pod["metadata"]["deletionTimestamp"].is_null() {
+        if orders.held(Hold::End) {
+            return None;
+        }
         if !is_over {
             edit(&|pod| end(pod, 143, None));
         }
@@ -73,18 +107,18 @@ async fn look(
     if is_over {
         return None;
     }
-    run(api, store, key, clock, pod, &edit).await
+    run(node, pod, &edit).await
 }
 
 /// The runner's next step.
-async fn run(
-    api: &ApiServer,
-    store: &Store,
-    key: &InstallationKey,
-    clock: &ManualClock,
-    pod: &Value,
-    edit: &(dyn Fn(&dyn Fn(&mut Value)) + Sync),
-) -> Option<()> {
+async fn run(node: &Node, pod: &Value, edit: &(dyn Fn(&dyn Fn(&mut Value)) + Sync)) -> Option<()> {
+    let Node {
+        api,
+        store,
+        key,
+        clock,
+        orders,
+    } = node;
     let task: TaskId = pod["metadata"]["labels"]["mooring.dev/task-id"]
         .as_str()?
         .parse()
@@ -100,6 +134,9 @@ async fn run(
         return None;
     }
     if row.state == TaskState::Claimed {
+        if orders.held(Hold::Open) {
+            return None;
+        }
         let secret = api.get("secrets", NAMESPACE, &format!("task-{task}-a{number}"))?;
         let token = base64::engine::general_purpose::STANDARD
             .decode(secret["data"]["token"].as_str()?)
@@ -114,6 +151,9 @@ async fn run(
         return None;
     }
     if row.state == TaskState::Preparing {
+        if orders.held(Hold::Start) {
+            return None;
+        }
         store.started(attempt, now).await.ok()?;
         return None;
     }
@@ -139,6 +179,9 @@ async fn run(
                 result: Some(Box::new(result)),
             };
             store.verdict(attempt, verdict, now).await.ok()?;
+            if orders.held(Hold::End) {
+                return None;
+            }
             edit(&|pod| end(pod, 0, None));
         }
         "leave a message" => {

@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use controller::kube_writes::{Fault, FaultPlan, NoFaults};
 use controller::network::build::ApiPeer;
 use controller::{
-    Clock as _, Context, Install, Key, KubePoint, KubeWrites, ManualClock, Parts, ReadOnly,
-    Settings,
+    Context, Install, Key, KubePoint, KubeWrites, ManualClock, Parts, ReadOnly, Settings,
 };
 use futures::future::BoxFuture;
 use protocol::{InstallationId, InstallationKey, TaskId};
@@ -18,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::apiserver::ApiServer;
-use crate::node;
+use crate::node::{self, Node, Orders};
 
 pub(crate) const NAMESPACE: &str = "team";
 
@@ -26,6 +25,7 @@ pub(crate) struct World {
     pub(crate) api: ApiServer,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) key: InstallationKey,
+    pub(crate) orders: Orders,
     installation: InstallationId,
     dir: TempDir,
 }
@@ -66,6 +66,7 @@ impl World {
             api,
             clock,
             key: InstallationKey::new([7; 32]),
+            orders: Orders::default(),
             installation: InstallationId(uuid::Uuid::from_u128(1)),
             dir: tempfile::tempdir().unwrap(),
         }
@@ -125,12 +126,14 @@ impl World {
                     .expect("it runs until it is stopped")
             }
         });
-        let node = tokio::spawn(node::live(
-            self.api.clone(),
+        let node = Node {
+            api: self.api.clone(),
             store,
-            self.key.clone(),
-            self.clock.clone(),
-        ));
+            key: self.key.clone(),
+            clock: self.clock.clone(),
+            orders: self.orders.clone(),
+        };
+        let node = tokio::spawn(node::live(node));
         Operator {
             ctx,
             shutdown,
@@ -319,9 +322,4 @@ impl FaultPlan for KubeFault {
             }
         })
     }
-}
-
-/// Now, by the clock of the story.
-pub(crate) fn now(clock: &ManualClock) -> jiff::Timestamp {
-    clock.now()
 }

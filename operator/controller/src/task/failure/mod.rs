@@ -1,5 +1,7 @@
-//! From the status of a pod to the reason why its attempt failed: one table, judged by the agent's container
-//! and by the one that installs our programs, not by the pod's phase (injected sidecars keep that Running).
+//! From the status of a pod to the reason why its attempt failed.
+//!
+//! One table, judged by the agent's container and by the one that installs our programs, not by the pod's
+//! phase (injected sidecars keep that Running).
 //!
 //! | what the cluster says | class |
 //! | --- | --- |

@@ -1,0 +1,228 @@
+//! The promises, pure.
+
+use std::collections::{HashMap, HashSet};
+
+use crds::conditions::{find, is_true};
+use crds::{labels, task_condition};
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use kube::ResourceExt as _;
+use protocol::{AttemptId, TaskState};
+use store::TaskRow;
+
+use super::{Listing, Rows, Violation};
+use crate::network::build::{BASE, runtime_policy};
+
+/// Every promise that does not hold.
+pub(super) fn violations(rows: &Rows, listing: &Listing) -> Vec<Violation> {
+    let mut found = Vec::new();
+    pods(rows, listing, &mut found);
+    walls(listing, &mut found);
+    objects(rows, listing, &mut found);
+    claims(listing, &mut found);
+    found
+}
+
+/// The attempt that a pod's labels name.
+pub(super) fn attempt_of(pod: &Pod) -> Option<AttemptId> {
+    let task = pod.labels().get(labels::TASK_ID)?.parse().ok()?;
+    let number = pod.labels().get(labels::ATTEMPT)?.parse().ok()?;
+    Some(AttemptId { task, number })
+}
+
+/// Pods: one per session, each for the attempt that holds it, none with rights.
+fn pods(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
+    let mut sessions: HashMap<(String, String), usize> = HashMap::new();
+    let held: HashSet<AttemptId> = rows
+        .held
+        .iter()
+        .filter_map(|session| session.holder.as_ref())
+        .map(|holder| holder.attempt)
+        .collect();
+    for pod in &listing.pods {
+        let what = named(pod.namespace(), &pod.name_any());
+        let mut broken = |rule| {
+            found.push(Violation {
+                rule,
+                what: what.clone(),
+            })
+        };
+        let session = pod
+            .labels()
+            .get(labels::SESSION)
+            .cloned()
+            .unwrap_or_default();
+        *sessions
+            .entry((pod.namespace().unwrap_or_default(), session))
+            .or_default() += 1;
+        if pod.spec.as_ref().is_some_and(has_rights) {
+            broken("an agent's pod has no Kubernetes credentials and no privileges");
+        }
+        let Some(attempt) = attempt_of(pod) else {
+            broken("a pod of ours names its task and attempt");
+            continue;
+        };
+        let Some(row) = rows.attempts.get(&attempt) else {
+            broken("a pod belongs to an attempt of the store");
+            continue;
+        };
+        if !held.contains(&attempt) {
+            broken("a pod's attempt holds its session until the pod is gone");
+        }
+        if row.ended_at.is_some() && pod.metadata.deletion_timestamp.is_none() {
+            broken("the pod of an ended attempt is being deleted");
+        }
+        if row.pod_uid.is_some() && row.pod_uid != pod.uid() {
+            broken("an attempt has one pod");
+        }
+    }
+    for ((namespace, session), _) in sessions.into_iter().filter(|(_, pods)| *pods > 1) {
+        let what = named(Some(namespace), &session);
+        found.push(Violation {
+            rule: "a session has one pod",
+            what,
+        });
+    }
+}
+
+fn has_rights(spec: &PodSpec) -> bool {
+    let projected = spec
+        .volumes
+        .iter()
+        .flatten()
+        .any(|volume| volume.projected.is_some());
+    let free = |container: &k8s_openapi::api::core::v1::Container| {
+        container.security_context.as_ref().is_none_or(|context| {
+            context.allow_privilege_escalation != Some(false)
+                || context.run_as_non_root != Some(true)
+        })
+    };
+    let ours = spec
+        .init_containers
+        .iter()
+        .flatten()
+        .chain(&spec.containers);
+    let ours = ours.filter(|container| {
+        [
+            protocol::paths::AGENT_CONTAINER,
+            protocol::paths::INSTALL_CONTAINER,
+        ]
+        .contains(&container.name.as_str())
+    });
+    projected || spec.automount_service_account_token != Some(false) || ours.into_iter().any(free)
+}
+
+/// Where there is a pod there are its policies.
+fn walls(listing: &Listing, found: &mut Vec<Violation>) {
+    let there: HashSet<(Option<String>, String)> = listing
+        .policies
+        .iter()
+        .map(|policy| (policy.namespace(), policy.name_any()))
+        .collect();
+    for pod in &listing.pods {
+        let Some(runtime) = pod.labels().get(labels::RUNTIME) else {
+            continue;
+        };
+        let base = there.contains(&(pod.namespace(), BASE.to_owned()));
+        let own = there.contains(&(pod.namespace(), runtime_policy(runtime)));
+        // A Runtime's policy goes with the Runtime; its pods then are under the base alone, which opens less.
+        if !base && !own {
+            let what = named(pod.namespace(), &pod.name_any());
+            found.push(Violation {
+                rule: "a pod is under the network policies of its namespace",
+                what,
+            });
+        }
+    }
+}
+
+/// Statuses say what the store says, and an open task has its object.
+fn objects(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
+    let uids: HashSet<String> = listing
+        .tasks
+        .iter()
+        .filter_map(kube::ResourceExt::uid)
+        .collect();
+    for row in rows.tasks.values() {
+        let what = named(Some(row.object.namespace.clone()), &row.object.name);
+        let mut broken = |rule| {
+            found.push(Violation {
+                rule,
+                what: what.clone(),
+            })
+        };
+        if row.state != TaskState::Finished
+            && !row.state.has_verdict()
+            && !uids.contains(&row.object.uid)
+        {
+            broken("a task whose object is gone is cancelled");
+        }
+        if row.state == TaskState::Finished {
+            let left = |attempt: &AttemptId| {
+                rows.attempts
+                    .get(attempt)
+                    .is_some_and(|attempt| !attempt.secret_gone)
+            };
+            if (1..=row.attempt).any(|number| {
+                left(&AttemptId {
+                    task: row.id,
+                    number,
+                })
+            }) {
+                broken("nothing is left of a finished task's Secrets");
+            }
+        }
+    }
+    for object in &listing.tasks {
+        let row = rows
+            .by_object
+            .get(&object.uid().unwrap_or_default())
+            .and_then(|task| rows.tasks.get(task));
+        let Some(row) = row else { continue };
+        if let Some(rule) = misreported(row, object) {
+            found.push(Violation {
+                rule,
+                what: named(object.namespace(), &object.name_any()),
+            });
+        }
+    }
+}
+
+fn misreported(row: &TaskRow, object: &crds::AgentTask) -> Option<&'static str> {
+    let status = object.status.clone().unwrap_or_default();
+    let conditions = &status.conditions;
+    if is_true(conditions, task_condition::FINISHED) != row.state.has_verdict() {
+        return Some("a status says Finished exactly when there is a verdict");
+    }
+    if is_true(conditions, task_condition::CREDENTIAL_ISSUED) && !row.state.is_active() {
+        return Some("a status says that a credential is valid only while one is");
+    }
+    let verdict = row.verdict.as_ref()?;
+    let said =
+        find(conditions, task_condition::SUCCEEDED).map(|condition| condition.reason.as_str());
+    let wanted = verdict
+        .outcome
+        .class()
+        .map_or(crds::task_reason::SUCCEEDED, |class| class.as_str());
+    (said != Some(wanted)).then_some("a status says the verdict of the store")
+}
+
+/// Nothing that deletes objects deletes work.
+fn claims(listing: &Listing, found: &mut Vec<Violation>) {
+    for claim in &listing.claims {
+        if claim
+            .owner_references()
+            .iter()
+            .any(|owner| owner.api_version.starts_with("mooring.dev/"))
+        {
+            let what = named(claim.namespace(), &claim.name_any());
+            found.push(Violation {
+                rule: "nobody owns a session's volume claim",
+                what,
+            });
+        }
+    }
+}
+
+fn named(namespace: Option<String>, name: &str) -> String {
+    format!("{}/{name}", namespace.unwrap_or_default())
+}
