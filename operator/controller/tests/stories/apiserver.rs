@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// Resource, namespace (empty for none), name.
 type Place = (String, String, String);
@@ -44,7 +44,6 @@ impl std::fmt::Display for Asked {
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     state: Arc<Mutex<State>>,
-    changed: Arc<watch::Sender<u64>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -64,7 +63,6 @@ impl ApiServer {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             state: Arc::default(),
-            changed: Arc::new(watch::Sender::new(0)),
             clock,
         }
     }
@@ -87,11 +85,6 @@ impl ApiServer {
 
     pub(crate) fn forget_asked(&self) {
         self.lock().asked.clear();
-    }
-
-    /// Told of every change.
-    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
     }
 
     pub(crate) fn get(&self, resource: &str, namespace: &str, name: &str) -> Option<Value> {
@@ -187,7 +180,6 @@ impl ApiServer {
             let wanted = of == resource && selects(selector.as_deref(), object);
             !wanted || to.send(line.clone()).is_ok()
         });
-        self.changed.send_replace(state.version);
     }
 
     fn do_create(&self, resource: &str, mut object: Value) -> Result<Value, (StatusCode, String)> {

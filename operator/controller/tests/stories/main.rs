@@ -2,7 +2,9 @@
 
 mod apiserver;
 mod crash;
+mod failures;
 mod life;
 mod node;
+mod queue;
 mod stops;
 mod world;

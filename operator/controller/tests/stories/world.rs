@@ -202,6 +202,19 @@ impl World {
         }
     }
 
+    /// The store's file is deleted under the operator.
+    pub(crate) fn lose_store(&self) {
+        std::fs::remove_file(self.dir.path().join("store.db")).unwrap();
+    }
+
+    /// Time passes, for ever.
+    pub(crate) async fn let_time_pass(&self, operator: &Operator) {
+        loop {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            self.pass_time(operator, 5);
+        }
+    }
+
     /// Time passes, and everything is looked at.
     pub(crate) fn pass_time(&self, operator: &Operator, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
