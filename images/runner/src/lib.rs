@@ -3,25 +3,35 @@
 
 pub mod adapter;
 pub mod adapters;
+pub mod attempt;
 pub mod classify;
+pub mod conclude;
 pub mod context_file;
+pub mod control;
+pub mod deliver;
 pub mod environment;
 pub mod files;
+pub mod host;
 pub mod install;
 pub mod journal;
 pub mod layout;
+pub mod life;
 pub mod lines;
+pub mod open;
 pub mod outbox;
 pub mod prepare;
 pub mod processes;
 pub mod queue;
 pub mod redact;
 pub mod resume;
+pub mod settings;
 pub mod shape;
 pub mod signals;
 pub mod spawn;
 pub mod stop;
+pub mod tail;
 #[cfg(test)]
 mod testing;
 pub mod transcript;
+pub mod turn;
 pub mod upload;

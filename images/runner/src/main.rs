@@ -1,3 +1,73 @@
-//! `mooring-runner`: see the library of this crate.
+//! `mooring-runner`: the first process of an agent's container, and the installer that puts it there.
 
-fn main() {}
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use runner::environment::Environment;
+use runner::install::{Install, install};
+use runner::life::{leave_failure, live};
+use runner::settings::Settings;
+use runner::signals;
+use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
+use tracing_subscriber::EnvFilter;
+
+/// Runs one attempt of a task in its pod, or installs itself for that.
+///
+/// Ends with 0 when the result was delivered or left in the termination message, else with 1.
+#[derive(Debug, Parser)]
+#[command(name = "mooring-runner", version)]
+struct Arguments {
+    /// What to log to stderr, for example `debug`.
+    #[arg(long, env = "MOORING_LOG", default_value = "info", global = true)]
+    log: String,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs the attempt whose Secret is mounted in this pod.
+    Run(Settings),
+    /// Copies this program and moor to where the agent's container sees them.
+    Install(Install),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let done = match &arguments.command {
+        Command::Run(settings) => run(settings),
+        Command::Install(arguments) => install(arguments).map_err(anyhow::Error::from),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where stderr is closed there is nobody to tell.
+            let _ = writeln!(std::io::stderr(), "mooring-runner: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(settings: &Settings) -> anyhow::Result<()> {
+    // First of all: the agent runs as the same user and must read neither memory nor environment.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    // Orphans are ours also where we are not the first process.
+    set_child_subreaper(Some(getpid()))?;
+    let blocked = signals::block()?;
+    let environment = Environment::new(std::env::vars_os());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let lived = runtime.block_on(live(settings, environment, blocked));
+    // A volume that hangs must not keep the pod.
+    runtime.shutdown_background();
+    lived.inspect_err(|failure| leave_failure(settings, failure))?;
+    Ok(())
+}

@@ -1,0 +1,284 @@
+//! The middle of an attempt: prepare the workdir, run the CLI, once more where its conversation is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use backon::BackoffBuilder as _;
+use client::Client;
+use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy};
+use secrecy::SecretString;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+
+use crate::adapter::{Launch, Place, Provider};
+use crate::adapters;
+use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
+use crate::environment::Environment;
+use crate::host::Host;
+use crate::journal::Journal;
+use crate::layout::Layout;
+use crate::life::{not_prepared, tell_foreign};
+use crate::open::{Given, Opened};
+use crate::prepare::{Preparation, Prepared, prepare};
+use crate::processes::Reaper;
+use crate::resume::{Decision, Found, decide, message};
+use crate::settings::Settings;
+use crate::spawn::spawn;
+use crate::stop;
+use crate::turn::{Surroundings, TurnEnd, drive};
+use crate::upload::backoff;
+
+/// What an attempt works with.
+#[derive(Debug)]
+pub struct Attempt<'a> {
+    /// Settings of the runner.
+    pub settings: &'a Settings,
+    /// Where everything lies.
+    pub layout: &'a Layout,
+    /// The container's environment.
+    pub environment: &'a Environment,
+    /// The API.
+    pub client: &'a Client,
+    /// What the pod was given.
+    pub given: &'a Given,
+    /// The package.
+    pub opened: &'a Opened,
+    /// When it was opened.
+    pub opened_at: Instant,
+    /// Buries processes.
+    pub reaper: Arc<Reaper>,
+}
+
+/// How the middle ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// What the CLI's run came to.
+    pub conclusion: Conclusion,
+    /// How long the CLI ran.
+    pub duration: Duration,
+    /// Whether the volume is the one of the last run.
+    pub volume: Evidence,
+    /// Whether the working directory was there.
+    pub workdir: Evidence,
+    /// Whether the conversation was in the CLI's store.
+    pub session: Evidence,
+}
+
+impl Attempt<'_> {
+    fn package(&self) -> &Package {
+        &self.opened.package
+    }
+
+    /// Runs. Whatever happens is a result.
+    pub async fn run(&self, journal: &mut Journal, host: &mut Host) -> Ran {
+        let package = self.package();
+        journal.note(&headline(package));
+        let Some(provider) = adapters::find(&package.runtime.provider) else {
+            let provider = &package.runtime.provider;
+            return self.never_ran(not_prepared(format!(
+                "this runner cannot drive the provider {provider:?}"
+            )));
+        };
+        let prepared = match self.prepare(provider).await {
+            Ok(prepared) => prepared,
+            Err(message) => return self.never_ran(not_prepared(message)),
+        };
+        journal.keep_in(prepared.outbox);
+        tell_foreign(journal, &prepared.foreign);
+
+        let (decision, session) = decide(package, |id| self.look(provider, id));
+        info!(?decision, "the conversation");
+        let started = Instant::now();
+        let conclusion = self.converse(provider, decision, journal, host).await;
+        Ran {
+            conclusion,
+            duration: started.elapsed(),
+            volume: package.session.volume.clone(),
+            workdir: prepared.workdir,
+            session,
+        }
+    }
+
+    fn never_ran(&self, outcome: Outcome) -> Ran {
+        let session = &self.package().session;
+        let why = "the workdir was not prepared";
+        Ran {
+            conclusion: Conclusion::never_ran(outcome, session.resume.clone()),
+            duration: Duration::ZERO,
+            volume: session.volume.clone(),
+            workdir: Evidence::unknown(why),
+            session: Evidence::unknown(why),
+        }
+    }
+
+    async fn prepare(&self, provider: &dyn Provider) -> Result<Prepared, String> {
+        let preparation = Preparation {
+            layout: self.layout.clone(),
+            package: self.package().clone(),
+            context_file: provider.context_file(),
+            token: self.given.token.clone(),
+            ca: self.given.ca.clone(),
+            key: self.opened.key.clone(),
+        };
+        let seconds = self.package().timeouts.prepare_seconds;
+        // A volume that hangs would otherwise hang the runner.
+        let work = tokio::task::spawn_blocking(move || prepare(&preparation));
+        let left = (self.opened_at + Duration::from_secs(seconds.into())) - Instant::now();
+        match timeout(left, work).await {
+            Ok(Ok(prepared)) => prepared.map_err(|error| error.to_string()),
+            Ok(Err(error)) => Err(format!("preparing the workdir broke off: {error}")),
+            Err(_) => Err(format!(
+                "preparing the workdir took longer than {seconds} s"
+            )),
+        }
+    }
+
+    /// Whether the CLI's own store holds a session.
+    fn look(&self, provider: &dyn Provider, session: &str) -> Found {
+        let environment = self
+            .environment
+            .of_agent(self.layout, &self.settings.api, &[]);
+        let place = Place {
+            home: &self.layout.home,
+            cwd: &self.layout.work,
+            env: environment.variables(),
+        };
+        let paths = provider.session_files(&place, session);
+        if paths.is_empty() {
+            return Found::Unclear;
+        }
+        let there = paths.iter().find(|path| {
+            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
+        });
+        there.map_or(Found::No, |path| Found::Yes(path.display().to_string()))
+    }
+
+    async fn converse(
+        &self,
+        provider: &dyn Provider,
+        decision: Decision,
+        journal: &mut Journal,
+        host: &mut Host,
+    ) -> Conclusion {
+        let policy = self.package().session.policy;
+        if let Decision::Unavailable(reason) = &decision {
+            let outcome = Outcome::failed(FailureClass::SessionUnavailable, reason.as_str());
+            return Conclusion::never_ran(outcome, self.package().session.resume.clone());
+        }
+        let end = match self.turn(provider, &decision, journal, host).await {
+            Ok(end) => end,
+            Err(conclusion) => return conclusion,
+        };
+        let asked = asked(&decision);
+        let fresh = may_start_fresh(&end, policy).map(str::to_owned);
+        let first = conclude(end, provider.id(), asked, policy);
+        let Some(words) = fresh else { return first };
+        warn!(%words, "the conversation was refused; starting a new one");
+        journal.remark(
+            LogLevel::Warn,
+            format!("the conversation cannot be continued ({words}): the turn starts anew"),
+        );
+        let decision = Decision::Fresh(Some(words));
+        match self.turn(provider, &decision, journal, host).await {
+            Ok(end) => {
+                let second = conclude(end, provider.id(), None, SessionPolicy::Fresh);
+                after_fresh_start(first, second)
+            }
+            Err(second) => after_fresh_start(first, second),
+        }
+    }
+
+    /// One run of the CLI.
+    async fn turn(
+        &self,
+        provider: &dyn Provider,
+        decision: &Decision,
+        journal: &mut Journal,
+        host: &mut Host,
+    ) -> Result<TurnEnd, Conclusion> {
+        let package = self.package();
+        let refuse = |outcome| Conclusion::never_ran(outcome, package.session.resume.clone());
+        if let Some(cause) = host.stopped() {
+            return Err(refuse(cause.outcome()));
+        }
+        let (line, adapter) = provider.launch(&self.launch(decision));
+        for note in line.notes {
+            journal.record(note);
+        }
+        let environment =
+            self.environment
+                .of_agent(self.layout, &self.settings.api, &line.env_defaults);
+        let child = spawn(&line.argv, &environment, &self.layout.work, &self.reaper)
+            .map_err(|error| refuse(Outcome::failed(error.class(), error.to_string())))?;
+        info!(pid = child.pid.as_raw_nonzero(), "the agent's program runs");
+        tokio::spawn(tell_started(
+            self.client.clone(),
+            self.opened.credential.clone(),
+        ));
+        let seconds = package.timeouts.task_seconds;
+        let mut around = Surroundings {
+            journal,
+            host,
+            reaper: Arc::clone(&self.reaper),
+            ladder: provider.ladder(),
+            grace: stop::budget(package.timeouts.grace_seconds),
+            deadline: (
+                Instant::now() + Duration::from_secs(seconds.into()),
+                seconds,
+            ),
+        };
+        Ok(drive(child, line.stdin, adapter, &mut around).await)
+    }
+
+    fn launch(&self, decision: &Decision) -> Launch {
+        let package = self.package();
+        Launch {
+            command: package.runtime.command.clone(),
+            launch_prefix: package.runtime.launch_prefix.clone(),
+            args: package.runtime.args.clone(),
+            model: package.agent.model.clone(),
+            cwd: self.layout.work.clone(),
+            home: self.layout.home.clone(),
+            root: rustix::process::geteuid().is_root(),
+            resume: asked(decision).map(str::to_owned),
+            message: message(package, decision),
+        }
+    }
+}
+
+fn asked(decision: &Decision) -> Option<&str> {
+    match decision {
+        Decision::Resume(id) => Some(id),
+        Decision::Fresh(_) | Decision::Unavailable(_) => None,
+    }
+}
+
+fn headline(package: &Package) -> String {
+    format!(
+        "= {}/{}: {} on {} {}, attempt {}",
+        package.namespace,
+        package.name,
+        package.agent.display_name,
+        package.subject.kind,
+        package.subject.name,
+        package.attempt.number
+    )
+}
+
+/// Says that the CLI runs, until the API has heard it or does not want to.
+async fn tell_started(client: Client, credential: SecretString) {
+    let mut waits = backoff().build();
+    loop {
+        match client.started(&credential).await {
+            Ok(()) => return,
+            Err(error) if error.retry() => {
+                let wait = waits.next().unwrap_or(Duration::from_secs(2));
+                tokio::time::sleep(wait).await;
+            }
+            Err(error) => {
+                warn!(%error, "the API does not take the start");
+                return;
+            }
+        }
+    }
+}

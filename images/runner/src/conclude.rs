@@ -1,0 +1,323 @@
+//! From how a run ended to the one result of the attempt.
+
+use std::collections::BTreeMap;
+
+use protocol::{
+    Evidence, FailureClass, Outcome, ProviderSession, SessionPolicy, TokenUsage, limits,
+};
+
+use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
+use crate::turn::TurnEnd;
+
+/// What a result says of the run itself; the rest of a result the runner knows without it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conclusion {
+    /// Success or failure.
+    pub outcome: Outcome,
+    /// The answer.
+    pub output: String,
+    /// The conversation to go on with.
+    pub session: Option<ProviderSession>,
+    /// Ids that can never be resumed.
+    pub retired: Vec<String>,
+    /// What became of the conversation that was asked for.
+    pub provider: Evidence,
+    /// Tokens.
+    pub usage: BTreeMap<String, TokenUsage>,
+}
+
+impl Conclusion {
+    /// Of an attempt whose CLI never ran: what can be resumed stays as it was.
+    #[must_use]
+    pub fn never_ran(outcome: Outcome, session: Option<ProviderSession>) -> Self {
+        Self {
+            outcome,
+            output: String::new(),
+            session,
+            retired: Vec::new(),
+            provider: Evidence::unknown("the agent's program did not run"),
+            usage: BTreeMap::new(),
+        }
+    }
+}
+
+/// Whether the run may be done once more without the conversation that was asked for: the CLI said that it can
+/// never be resumed, and nothing has happened yet that would happen twice.
+#[must_use]
+pub fn may_start_fresh(end: &TurnEnd, policy: SessionPolicy) -> Option<&str> {
+    let failed = end.result.outcome != Outcome::Succeeded;
+    let free = policy == SessionPolicy::Resume && !end.used_tools && end.stopped.is_none();
+    match &end.result.resume {
+        ResumeOutcome::Rejected(words) if failed && free => Some(words),
+        ResumeOutcome::Rejected(_)
+        | ResumeOutcome::NotAsked
+        | ResumeOutcome::Continued(_)
+        | ResumeOutcome::Unknown(_) => None,
+    }
+}
+
+/// What a run comes to. `asked` is the conversation that it was started with.
+#[must_use]
+pub fn conclude(
+    end: TurnEnd,
+    provider: &str,
+    asked: Option<&str>,
+    policy: SessionPolicy,
+) -> Conclusion {
+    let outcome = outcome(&end, provider, policy);
+    let AdapterResult {
+        output,
+        session,
+        mut retired,
+        usage,
+        resume,
+        outcome: _,
+    } = end.result;
+    if let (ResumeOutcome::Rejected(_), Some(asked)) = (&resume, asked)
+        && !retired.iter().any(|id| id == asked)
+    {
+        retired.push(asked.to_owned());
+    }
+    // A run that broke before its first word has not touched what it was to go on with.
+    let session = session
+        .or_else(|| asked.map(str::to_owned))
+        .filter(|id| !retired.contains(id));
+    let succeeded = outcome == Outcome::Succeeded;
+    Conclusion {
+        outcome,
+        output: if succeeded {
+            cut(output, limits::OUTPUT_BYTES)
+        } else {
+            String::new()
+        },
+        session: session.map(|id| ProviderSession {
+            provider: provider.to_owned(),
+            id,
+        }),
+        retired,
+        provider: evidence(resume),
+        usage,
+    }
+}
+
+/// Two runs of one attempt: the second one's end, the first one's losses, the tokens of both.
+#[must_use]
+pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusion {
+    let said_nothing = second.session.is_none() && second.outcome != Outcome::Succeeded;
+    if said_nothing {
+        // It failed before it began: what was wrong at first says more.
+        second.outcome = first.outcome;
+    }
+    second.retired.extend(first.retired);
+    second.retired.sort();
+    second.retired.dedup();
+    second.provider = first.provider;
+    for (model, usage) in first.usage {
+        let sum = second.usage.entry(model).or_default();
+        sum.input = sum.input.saturating_add(usage.input);
+        sum.output = sum.output.saturating_add(usage.output);
+        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+    }
+    second
+}
+
+fn outcome(end: &TurnEnd, provider: &str, policy: SessionPolicy) -> Outcome {
+    let (class, message) = match &end.result.outcome {
+        Outcome::Succeeded => return Outcome::Succeeded,
+        Outcome::Failed { class, message, .. } => (*class, message),
+    };
+    if let Some(cause) = end.stopped {
+        return cause.outcome();
+    }
+    let rejected = matches!(end.result.resume, ResumeOutcome::Rejected(_));
+    let class = if rejected && policy == SessionPolicy::Require {
+        FailureClass::SessionUnavailable
+    } else {
+        class
+    };
+    let Exit { code, signal } = end.exit.unwrap_or(Exit {
+        code: None,
+        signal: None,
+    });
+    Outcome::Failed {
+        class,
+        message: with_stderr(message, provider, &end.stderr),
+        exit_code: code,
+        signal,
+    }
+}
+
+/// The message with the last words on stderr, unless it says the same. At most what a message may have.
+fn with_stderr(message: &str, provider: &str, stderr: &str) -> String {
+    let message = cut(message.to_owned(), limits::MESSAGE_BYTES);
+    if stderr.is_empty() || message.contains(stderr) || stderr.contains(&message) {
+        return message;
+    }
+    let join = format!("; {provider} stderr: ");
+    let room = limits::MESSAGE_BYTES.saturating_sub(message.len() + join.len());
+    let tail = &stderr[stderr.ceil_char_boundary(stderr.len().saturating_sub(room))..];
+    if tail.is_empty() {
+        message
+    } else {
+        format!("{message}{join}{tail}")
+    }
+}
+
+fn evidence(resume: ResumeOutcome) -> Evidence {
+    match resume {
+        ResumeOutcome::NotAsked => Evidence::no("a new conversation was started"),
+        ResumeOutcome::Continued(words) => Evidence::yes(words),
+        ResumeOutcome::Rejected(words) => Evidence::no(words),
+        ResumeOutcome::Unknown(words) => Evidence::unknown(words),
+    }
+}
+
+fn cut(mut text: String, bytes: usize) -> String {
+    text.truncate(text.floor_char_boundary(bytes));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::{Answer, EndReason};
+
+    use super::*;
+    use crate::stop::StopCause;
+    use crate::testing::claude;
+
+    fn end(outcome: Outcome, resume: ResumeOutcome) -> TurnEnd {
+        TurnEnd {
+            result: AdapterResult {
+                outcome,
+                output: "answer".into(),
+                session: Some("new".into()),
+                retired: Vec::new(),
+                usage: BTreeMap::from([(
+                    "m".to_owned(),
+                    TokenUsage {
+                        input: 1,
+                        ..TokenUsage::default()
+                    },
+                )]),
+                resume,
+            },
+            stopped: None,
+            exit: Some(Exit {
+                code: Some(1),
+                signal: None,
+            }),
+            stderr: String::new(),
+            used_tools: false,
+        }
+    }
+
+    fn failed() -> Outcome {
+        Outcome::failed(FailureClass::SessionRejected, "no such session")
+    }
+
+    fn rejected() -> ResumeOutcome {
+        ResumeOutcome::Rejected("no such session".into())
+    }
+
+    #[test]
+    fn a_fresh_start_needs_a_refusal_and_an_innocent_run() {
+        use SessionPolicy::{Require, Resume};
+        let good = || end(failed(), rejected());
+        assert_eq!(may_start_fresh(&good(), Resume), Some("no such session"));
+        assert_eq!(may_start_fresh(&good(), Require), None);
+        let with_tools = TurnEnd {
+            used_tools: true,
+            ..good()
+        };
+        assert_eq!(may_start_fresh(&with_tools, Resume), None);
+        let stopped = TurnEnd {
+            stopped: Some(StopCause::Terminated),
+            ..good()
+        };
+        assert_eq!(may_start_fresh(&stopped, Resume), None);
+        let succeeded = end(Outcome::Succeeded, rejected());
+        assert_eq!(may_start_fresh(&succeeded, Resume), None);
+        let network = end(failed(), ResumeOutcome::Unknown("x".into()));
+        assert_eq!(may_start_fresh(&network, Resume), None);
+    }
+
+    #[test]
+    fn a_refused_session_is_retired_and_required_ones_are_unavailable() {
+        let mut refused = end(failed(), rejected());
+        refused.result.session = None;
+        let conclusion = conclude(refused, "claude", Some("old"), SessionPolicy::Require);
+        assert_eq!(
+            conclusion.outcome.class(),
+            Some(FailureClass::SessionUnavailable)
+        );
+        assert_eq!(
+            (conclusion.session, conclusion.retired),
+            (None, vec!["old".to_owned()])
+        );
+        assert_eq!(conclusion.provider.answer, Answer::No);
+        assert_eq!(conclusion.output, "");
+    }
+
+    #[test]
+    fn a_run_that_broke_early_keeps_the_pointer() {
+        let mut broken = end(failed(), ResumeOutcome::Unknown("said nothing".into()));
+        broken.result.session = None;
+        let conclusion = conclude(broken, "claude", Some("old"), SessionPolicy::Resume);
+        assert_eq!(conclusion.session, Some(claude("old")));
+    }
+
+    #[test]
+    fn a_stop_explains_a_failure_but_takes_no_success_away() {
+        let stop = StopCause::Commanded(EndReason::Cancelled);
+        for (outcome, wanted) in [
+            (Outcome::Succeeded, None),
+            (failed(), Some(FailureClass::Cancelled)),
+        ] {
+            let stopped = TurnEnd {
+                stopped: Some(stop),
+                ..end(outcome, ResumeOutcome::NotAsked)
+            };
+            let conclusion = conclude(stopped, "claude", None, SessionPolicy::Resume);
+            assert_eq!(conclusion.outcome.class(), wanted);
+        }
+    }
+
+    #[test]
+    fn both_runs_count() {
+        let first = conclude(
+            end(failed(), rejected()),
+            "claude",
+            Some("old"),
+            SessionPolicy::Resume,
+        );
+        let second = conclude(
+            end(Outcome::Succeeded, ResumeOutcome::NotAsked),
+            "claude",
+            None,
+            SessionPolicy::Resume,
+        );
+        let both = after_fresh_start(first, second);
+        assert_eq!(both.outcome, Outcome::Succeeded);
+        assert_eq!(both.session, Some(claude("new")));
+        assert_eq!(both.retired, ["old"]);
+        assert_eq!(both.usage["m"].input, 2);
+        assert_eq!(both.provider.answer, Answer::No);
+    }
+
+    #[test]
+    fn messages_carry_the_end_of_stderr_within_the_limit() {
+        assert_eq!(
+            with_stderr("broke", "claude", "why"),
+            "broke; claude stderr: why"
+        );
+        assert_eq!(with_stderr("broke: why", "claude", "why"), "broke: why");
+        assert_eq!(with_stderr("broke", "claude", ""), "broke");
+        let long = with_stderr(
+            &"ä".repeat(300),
+            "claude",
+            &format!("{}end", "ö".repeat(900)),
+        );
+        assert!(long.len() <= limits::MESSAGE_BYTES && long.ends_with("end"));
+    }
+}

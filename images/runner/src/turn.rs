@@ -1,0 +1,398 @@
+//! One run of a CLI, from its start to the end of its last process: the adapter decides what it means, this
+//! does what the adapter asks for.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, Outcome, limits};
+use rustix::process::Signal;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
+use tracing::{info, warn};
+
+use crate::adapter::{
+    Adapter, AdapterResult, Exit, HostCommand, Input, Ladder, Output, ResumeOutcome, TimerId,
+};
+use crate::host::{Host, Message};
+use crate::journal::Journal;
+use crate::lines::{Line, Lines};
+use crate::processes::{Ended, Reaper, end_all, signal_all};
+use crate::spawn::Child;
+use crate::stop::{Rung, StopCause, schedule};
+use crate::tail::Tail;
+
+/// After the CLI has ended its pipes are read on for so long; what it left behind may hold them.
+const PIPES: Duration = Duration::from_secs(10);
+/// After KILL the end is awaited for so long.
+const AFTER_KILL: Duration = Duration::from_secs(5);
+/// Bytes of a line on stderr.
+const STDERR_BYTES: usize = 64 * 1024;
+/// Writes that may wait for a CLI that does not read.
+const WRITES: usize = 64;
+/// Looks again at the latest after this long, when nothing is due.
+const IDLE: Duration = Duration::from_secs(3600);
+
+/// What a run is surrounded by.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// Takes the events.
+    pub journal: &'a mut Journal,
+    /// Reasons to stop, remarks.
+    pub host: &'a mut Host,
+    /// Buries processes.
+    pub reaper: Arc<Reaper>,
+    /// How this CLI is stopped.
+    pub ladder: Ladder,
+    /// Within which it is stopped.
+    pub grace: Duration,
+    /// When it has to end, and after how many seconds that is.
+    pub deadline: (Instant, u32),
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct TurnEnd {
+    /// What the adapter made of it.
+    pub result: AdapterResult,
+    /// Why it was stopped, if it was before the adapter had a result.
+    pub stopped: Option<StopCause>,
+    /// How the process ended; unknown when even KILL did not end it.
+    pub exit: Option<Exit>,
+    /// The last words on stderr.
+    pub stderr: String,
+    /// True once a tool was used: the run has had effects.
+    pub used_tools: bool,
+}
+
+/// Drives a CLI that was just started.
+pub async fn drive(
+    child: Child,
+    stdin: Vec<u8>,
+    adapter: Box<dyn Adapter>,
+    around: &mut Surroundings<'_>,
+) -> TurnEnd {
+    let Child {
+        pid: _,
+        mut exit,
+        stdin: input,
+        stdout,
+        stderr,
+    } = child;
+    let mut stdout = Lines::new(stdout, limits::LINE_BYTES);
+    let mut stderr = Lines::new(stderr, STDERR_BYTES);
+    let mut turn = Turn::new(adapter, around, writer(input, stdin));
+    while !turn.is_over() {
+        let due = turn.next_due();
+        // A CLI that is being stopped is drained, so that it can end.
+        let reads = turn.stopping() || turn.around.journal.queue().has_room();
+        let queue = Arc::clone(turn.around.journal.queue());
+        let host = &mut *turn.around.host;
+        let step = tokio::select! {
+            message = host.next() => Step::Host(message),
+            ended = &mut exit, if turn.exited_at.is_none() => Step::Exited(ended),
+            line = stdout.next(), if turn.stdout_open && reads => Step::Stdout(line),
+            line = stderr.next(), if turn.stderr_open && reads => Step::Stderr(line),
+            () = queue.room(), if !reads => Step::Look,
+            () = sleep_until(due) => Step::Look,
+        };
+        turn.step(step);
+        turn.tick(Instant::now());
+    }
+    turn.end().await
+}
+
+/// What happened.
+enum Step {
+    Host(Message),
+    Exited(Result<Exit, oneshot::error::RecvError>),
+    Stdout(io::Result<Line>),
+    Stderr(io::Result<Line>),
+    Look,
+}
+
+struct Turn<'t, 'a> {
+    adapter: Box<dyn Adapter>,
+    around: &'t mut Surroundings<'a>,
+    input: Option<mpsc::Sender<Vec<u8>>>,
+    stdout_open: bool,
+    stderr_open: bool,
+    timers: BTreeMap<TimerId, Instant>,
+    steps: VecDeque<(Instant, Rung)>,
+    killed_at: Option<Instant>,
+    cause: Option<StopCause>,
+    /// The cause, if the run had no result by itself before.
+    stopped: Option<StopCause>,
+    result: Option<AdapterResult>,
+    exit: Option<Exit>,
+    exited_at: Option<Instant>,
+    sweep: Option<JoinHandle<Ended>>,
+    stderr: Tail,
+    used_tools: bool,
+}
+
+impl<'t, 'a> Turn<'t, 'a> {
+    fn new(
+        adapter: Box<dyn Adapter>,
+        around: &'t mut Surroundings<'a>,
+        input: mpsc::Sender<Vec<u8>>,
+    ) -> Self {
+        Self {
+            adapter,
+            around,
+            input: Some(input),
+            stdout_open: true,
+            stderr_open: true,
+            timers: BTreeMap::new(),
+            steps: VecDeque::new(),
+            killed_at: None,
+            cause: None,
+            stopped: None,
+            result: None,
+            exit: None,
+            exited_at: None,
+            sweep: None,
+            stderr: Tail::default(),
+            used_tools: false,
+        }
+    }
+
+    fn stopping(&self) -> bool {
+        self.cause.is_some() || self.result.is_some() || self.exited_at.is_some()
+    }
+
+    fn is_over(&self) -> bool {
+        let now = Instant::now();
+        let drained = !self.stdout_open && !self.stderr_open;
+        let exited = self
+            .exited_at
+            .is_some_and(|at| drained || now >= at + PIPES);
+        exited || self.killed_at.is_some_and(|at| now >= at + AFTER_KILL)
+    }
+
+    /// When something is to be done though nothing happens.
+    fn next_due(&self) -> Instant {
+        let deadline = self.cause.is_none().then_some(self.around.deadline.0);
+        let all = [
+            self.timers.values().min().copied(),
+            self.steps.front().map(|(at, _)| *at),
+            deadline,
+            self.around.journal.due(),
+            self.exited_at.map(|at| at + PIPES),
+            self.killed_at.map(|at| at + AFTER_KILL),
+        ];
+        let soonest = all.into_iter().flatten().min();
+        soonest.unwrap_or_else(|| Instant::now() + IDLE)
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Look => {}
+            Step::Host(Message::Stop(cause)) => self.stop(cause),
+            Step::Host(Message::Remark(remark)) => self.around.journal.record(remark),
+            Step::Exited(exit) => self.exited(exit.ok()),
+            Step::Stdout(Ok(Line::Whole(line))) => self.give(Input::Stdout(&line)),
+            Step::Stdout(Ok(Line::TooLong(bytes))) => self.give(Input::StdoutTooLong(bytes)),
+            Step::Stdout(Ok(Line::End) | Err(_)) => self.stdout_open = false,
+            Step::Stderr(Ok(Line::Whole(line))) => self.stderr_line(&line),
+            Step::Stderr(Ok(Line::TooLong(bytes))) => {
+                self.stderr_line(format!("(a line of {bytes} bytes)").as_bytes());
+            }
+            Step::Stderr(Ok(Line::End) | Err(_)) => self.stderr_open = false,
+        }
+    }
+
+    fn stderr_line(&mut self, line: &[u8]) {
+        self.stderr.push(line);
+        self.give(Input::Stderr(line));
+    }
+
+    /// Does what is due.
+    fn tick(&mut self, now: Instant) {
+        let due: Vec<_> = self
+            .timers
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            self.timers.remove(&id);
+            self.give(Input::Timer(id));
+        }
+        let (deadline, seconds) = self.around.deadline;
+        if self.cause.is_none() && now >= deadline {
+            self.stop(StopCause::TimedOut(seconds));
+        }
+        while let Some((_, rung)) = self.steps.pop_front_if(|(at, _)| *at <= now) {
+            self.climb(rung, now);
+        }
+        if self.around.journal.due().is_some_and(|due| due <= now) {
+            self.around.journal.write();
+        }
+    }
+
+    fn stop(&mut self, cause: StopCause) {
+        self.cause = Some(cause);
+        // With a result the CLI is being ended already, and the result stands.
+        if self.result.is_none() {
+            self.stopped = Some(cause);
+            self.around.journal.remark(LogLevel::Warn, cause.remark());
+            if self.exited_at.is_none() {
+                self.begin(Rung::Interrupt);
+            }
+        }
+    }
+
+    fn begin(&mut self, first: Rung) {
+        let now = Instant::now();
+        let steps = schedule(self.around.ladder, first, self.around.grace);
+        self.steps = steps
+            .into_iter()
+            .map(|(after, rung)| (now + after, rung))
+            .collect();
+    }
+
+    fn climb(&mut self, rung: Rung, now: Instant) {
+        info!(?rung, "the agent's program is being stopped");
+        match rung {
+            Rung::Interrupt => self.give(Input::Host(HostCommand::Interrupt)),
+            Rung::Close => self.input = None,
+            Rung::Term => signal_all(Signal::TERM),
+            Rung::Kill => {
+                signal_all(Signal::KILL);
+                self.killed_at = Some(now);
+            }
+        }
+    }
+
+    fn exited(&mut self, exit: Option<Exit>) {
+        self.exit = exit;
+        self.exited_at = Some(Instant::now());
+        self.steps.clear();
+        self.input = None;
+        // What it left behind is ended at once, wherever it has gone to, and so the pipes close.
+        let (reaper, polite) = (Arc::clone(&self.around.reaper), self.around.ladder.term);
+        let polite = polite.min(self.around.grace);
+        self.sweep = Some(tokio::spawn(async move { end_all(&reaper, polite).await }));
+    }
+
+    /// Gives the adapter an input, unless its run is over, and does what it asks for.
+    fn give(&mut self, input: Input<'_>) {
+        if self.result.is_some() {
+            return;
+        }
+        let mut outputs = Vec::new();
+        self.adapter.handle(input, &mut outputs);
+        for output in outputs {
+            match output {
+                Output::Event(body) => {
+                    self.used_tools |= matches!(body, EventBody::ToolUse { .. });
+                    self.around.journal.record(body);
+                }
+                Output::Write(bytes) => self.write(bytes),
+                Output::CloseStdin => self.input = None,
+                Output::SetTimer { id, after } => {
+                    self.timers.insert(id, Instant::now() + after);
+                }
+                Output::Done(result) => self.done(result),
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: Vec<u8>) {
+        let Some(input) = &self.input else { return };
+        match input.try_send(bytes) {
+            Ok(()) => {}
+            // It has closed its stdin.
+            Err(mpsc::error::TrySendError::Closed(_)) => self.input = None,
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                warn!("the agent's program does not read its input");
+                self.around.journal.remark(
+                    LogLevel::Warn,
+                    "the agent's program does not read its input: an answer to it was dropped",
+                );
+            }
+        }
+    }
+
+    fn done(&mut self, result: AdapterResult) {
+        if self.result.is_some() {
+            warn!("the adapter gave a second result");
+            return;
+        }
+        self.result = Some(result);
+        self.timers.clear();
+        if self.exited_at.is_none() && self.stopped.is_none() {
+            self.begin(Rung::Close);
+        }
+    }
+
+    /// Ends what is left and gives the whole.
+    async fn end(mut self) -> TurnEnd {
+        let sweep = match self.sweep.take() {
+            Some(sweep) => sweep.await.unwrap_or_default(),
+            None => end_all(&self.around.reaper, Duration::ZERO).await,
+        };
+        if sweep.found > 0 {
+            let Ended {
+                found,
+                killed,
+                left,
+            } = sweep;
+            let mut words = format!(
+                "{found} processes that the agent's program left behind were ended, {killed} of them by KILL"
+            );
+            if left > 0 {
+                words.push_str(&format!("; {left} cannot be ended"));
+            }
+            self.around.journal.remark(LogLevel::Info, words);
+        }
+        let unknown = Exit {
+            code: None,
+            signal: None,
+        };
+        self.give(Input::Exited(self.exit.unwrap_or(unknown)));
+        TurnEnd {
+            result: self.result.unwrap_or_else(no_result),
+            stopped: self.stopped,
+            exit: self.exit,
+            stderr: self.stderr.text(),
+            used_tools: self.used_tools,
+        }
+    }
+}
+
+/// An adapter owes a result; a run ends also when it breaks its word.
+fn no_result() -> AdapterResult {
+    AdapterResult {
+        outcome: Outcome::failed(
+            FailureClass::CliCrashed,
+            "the agent's program ended without a result",
+        ),
+        output: String::new(),
+        session: None,
+        retired: Vec::new(),
+        usage: BTreeMap::new(),
+        resume: ResumeOutcome::Unknown("the adapter gave no result".to_owned()),
+    }
+}
+
+/// Writes to the CLI in a task of its own: a CLI may print much before it reads. Closes when the sender is
+/// dropped and everything is written.
+fn writer(mut to: UnixStream, first: Vec<u8>) -> mpsc::Sender<Vec<u8>> {
+    let (send, mut writes) = mpsc::channel::<Vec<u8>>(WRITES);
+    tokio::spawn(async move {
+        let mut next = Some(first);
+        while let Some(bytes) = next {
+            if to.write_all(&bytes).await.is_err() {
+                return;
+            }
+            next = writes.recv().await;
+        }
+    });
+    send
+}
