@@ -150,3 +150,60 @@ fn meta(installation: InstallationId, namespace: &str, name: &str) -> ObjectMeta
         ..ObjectMeta::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    fn api() -> ApiPeer {
+        ApiPeer {
+            namespace: "mooring".to_owned(),
+            labels: BTreeMap::from([("app.kubernetes.io/name".to_owned(), "mooring".to_owned())]),
+            port: 8443,
+        }
+    }
+
+    #[test]
+    fn the_walls_of_a_namespace_and_of_a_runtime() {
+        let mut runtime = fixtures::runtime("claude");
+        runtime.spec.network.allow = vec![AllowedPeer {
+            cidr: "203.0.113.7/32".to_owned(),
+            port: 443,
+        }];
+        let id = fixtures::installation();
+        insta::assert_yaml_snapshot!(
+            "policies",
+            (base(id, "team", &api()), of_runtime(id, &runtime))
+        );
+    }
+
+    #[test]
+    fn an_open_runtime_opens_everything_and_an_empty_list_nothing() {
+        let mut runtime = fixtures::runtime("claude");
+        let egress = |runtime: &Runtime| {
+            of_runtime(fixtures::installation(), runtime)
+                .spec
+                .and_then(|spec| spec.egress)
+        };
+        assert_eq!(egress(&runtime), None);
+        runtime.spec.network.egress = Egress::Open;
+        assert_eq!(
+            egress(&runtime),
+            Some(vec![NetworkPolicyEgressRule::default()])
+        );
+    }
+
+    #[test]
+    fn only_what_differs_is_applied() {
+        let wanted = base(fixtures::installation(), "team", &api());
+        let mut there = wanted.clone();
+        there.metadata.resource_version = Some("7".to_owned());
+        assert!(is_as_wanted(&there, &wanted));
+        there.metadata.labels = None;
+        assert!(!is_as_wanted(&there, &wanted));
+        let mut widened = wanted.clone();
+        widened.spec.as_mut().unwrap().egress = Some(vec![NetworkPolicyEgressRule::default()]);
+        assert!(!is_as_wanted(&widened, &wanted));
+    }
+}

@@ -102,3 +102,57 @@ async fn a_restart_with_nothing_to_do_writes_nothing() {
     assert_eq!(world.api.asked(), []);
     operator.stop().await;
 }
+
+/// The status of a task, with what differs from run to run taken out.
+fn status(world: &World, name: &str) -> serde_json::Value {
+    let task = world.api.get("agenttasks", NAMESPACE, name).unwrap();
+    let mut status = task["status"].clone();
+    for key in ["taskId", "podName", "sessionName"] {
+        if status[key].is_string() {
+            status[key] = json!(format!("[{key}]"));
+        }
+    }
+    for attempt in status["attempts"].as_array_mut().into_iter().flatten() {
+        attempt["podUid"] = json!("[podUid]");
+    }
+    status
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_task_says_of_itself() {
+    let world = World::new();
+    let operator = world.start().await;
+    let hung = world.task("hung", "hello", "hang", json!({}));
+    operator
+        .until_row("it runs", &hung, |row| row.state == TaskState::Running)
+        .await;
+    world
+        .until("it says so", || {
+            world.condition("hung", "Succeeded") == "Unknown Running"
+        })
+        .await;
+    insta::assert_yaml_snapshot!("status_running", status(&world, "hung"));
+
+    world.task("waits", "other", "hang", json!({"desiredState": "Suspend"}));
+    world
+        .until("it says so", || {
+            world.condition("waits", "Succeeded") == "Unknown Suspended"
+        })
+        .await;
+    insta::assert_yaml_snapshot!("status_suspended", status(&world, "waits"));
+
+    world.desire("hung", "Cancel");
+    operator
+        .until_row("it is over", &hung, |row| row.state == TaskState::Finished)
+        .await;
+    operator.until_idle().await;
+    insta::assert_yaml_snapshot!("status_cancelled", status(&world, "hung"));
+
+    let done = world.task("done", "hello", "succeed", json!({}));
+    operator
+        .until_row("it is over", &done, |row| row.state == TaskState::Finished)
+        .await;
+    operator.until_idle().await;
+    insta::assert_yaml_snapshot!("status_succeeded", status(&world, "done"));
+    operator.stop().await;
+}

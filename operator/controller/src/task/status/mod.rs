@@ -116,6 +116,3 @@ pub fn already_ran(
 pub fn shows_end(status: &AgentTaskStatus) -> bool {
     merge::is_true(&status.conditions, task_condition::FINISHED)
 }
-
-#[cfg(test)]
-mod tests;
