@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::Context as _;
 use jiff::{Timestamp, ToSpan as _, tz::TimeZone};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
+    Issuer, KeyPair, KeyUsagePurpose,
 };
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// A server certificate counts this long …
 const DAYS: i64 = 90;
@@ -20,7 +21,7 @@ pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The CA as the Secret holds it: private key and certificate, PEM.
 #[derive(Clone)]
 pub(crate) struct Authority {
-    pub(crate) key_pem: String,
+    pub(crate) key_pem: SecretString,
     pub(crate) certificate_pem: String,
 }
 
@@ -28,13 +29,23 @@ impl Authority {
     /// Makes a new one.
     pub(crate) fn generate() -> anyhow::Result<Self> {
         let key = KeyPair::generate().context("make the CA's key")?;
-        let certificate = authority_parameters().self_signed(&key).context("sign the CA's certificate")?;
-        Ok(Self { key_pem: key.serialize_pem(), certificate_pem: certificate.pem() })
+        let certificate = authority_parameters()
+            .self_signed(&key)
+            .context("sign the CA's certificate")?;
+        Ok(Self {
+            key_pem: key.serialize_pem().into(),
+            certificate_pem: certificate.pem(),
+        })
     }
 
     /// TLS for the API under these names, which may be addresses.
-    pub(crate) fn server(&self, names: Vec<String>, now: Timestamp) -> anyhow::Result<Arc<ServerConfig>> {
-        let authority_key = KeyPair::from_pem(&self.key_pem).context("read the CA's key")?;
+    pub(crate) fn server(
+        &self,
+        names: Vec<String>,
+        now: Timestamp,
+    ) -> anyhow::Result<Arc<ServerConfig>> {
+        let authority_key =
+            KeyPair::from_pem(self.key_pem.expose_secret()).context("read the CA's key")?;
         // The parameters are the same for every installation, so the CA's certificate need not be parsed.
         let issuer = Issuer::new(authority_parameters(), authority_key);
         let key = KeyPair::generate().context("make the API's key")?;
@@ -46,13 +57,22 @@ impl Authority {
         // Dated to the day, which spares us another library for time; a day back, for clients whose clock is behind.
         let day = |at: Timestamp| {
             let date = at.to_zoned(TimeZone::UTC).date();
-            rcgen::date_time_ymd(i32::from(date.year()), date.month().unsigned_abs(), date.day().unsigned_abs())
+            rcgen::date_time_ymd(
+                i32::from(date.year()),
+                date.month().unsigned_abs(),
+                date.day().unsigned_abs(),
+            )
         };
         parameters.not_before = day(now.checked_sub(24.hours())?);
         parameters.not_after = day(now.checked_add((24 * DAYS).hours())?);
-        let certificate = parameters.signed_by(&key, &issuer).context("sign the API's certificate")?;
+        let certificate = parameters
+            .signed_by(&key, &issuer)
+            .context("sign the API's certificate")?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        Ok(Arc::new(api::server_config(vec![certificate.der().clone()], key)?))
+        Ok(Arc::new(api::server_config(
+            vec![certificate.der().clone()],
+            key,
+        )?))
     }
 }
 
@@ -78,8 +98,22 @@ mod tests {
     fn a_server_certificate_is_made_from_the_stored_form() {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let authority = Authority::generate().unwrap();
-        let names = vec!["mooring.mooring-system.svc".to_owned(), "10.0.0.1".to_owned()];
-        authority.server(names, Timestamp::UNIX_EPOCH.checked_add((24 * 20_000).hours()).unwrap()).unwrap();
-        assert!(authority.server(vec!["ü".to_owned()], Timestamp::UNIX_EPOCH).is_err());
+        let names = vec![
+            "mooring.mooring-system.svc".to_owned(),
+            "10.0.0.1".to_owned(),
+        ];
+        authority
+            .server(
+                names,
+                Timestamp::UNIX_EPOCH
+                    .checked_add((24 * 20_000).hours())
+                    .unwrap(),
+            )
+            .unwrap();
+        assert!(
+            authority
+                .server(vec!["ü".to_owned()], Timestamp::UNIX_EPOCH)
+                .is_err()
+        );
     }
 }

@@ -12,6 +12,7 @@ use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use protocol::{InstallationId, InstallationKey};
 use rand::RngCore as _;
+use secrecy::ExposeSecret as _;
 
 use crate::certificate::Authority;
 
@@ -35,7 +36,10 @@ pub(crate) enum Standing {
     /// Store and cluster belong together.
     Together(Installation),
     /// They do not: nothing may be written. The CA of the cluster's side still serves the API, where it is known.
-    Apart { why: String, authority: Option<Authority> },
+    Apart {
+        why: String,
+        authority: Option<Authority>,
+    },
 }
 
 /// What is to be done about what was found.
@@ -51,7 +55,11 @@ enum Step {
     Refuse(String),
 }
 
-fn decide(store: Option<InstallationId>, store_has_tasks: bool, secret: Option<InstallationId>) -> Step {
+fn decide(
+    store: Option<InstallationId>,
+    store_has_tasks: bool,
+    secret: Option<InstallationId>,
+) -> Step {
     match (store, secret) {
         (None, None) => Step::Begin,
         (Some(id), None) if !store_has_tasks => Step::MakeSecret(id),
@@ -72,30 +80,66 @@ fn decide(store: Option<InstallationId>, store_has_tasks: bool, secret: Option<I
 /// store's id is written first: a start that ends before the Secret is made can go on from there.
 ///
 /// # Errors
-/// When store or cluster do not answer, or the Secret cannot be read; the caller tries again.
-pub(crate) async fn establish(store: &store::Store, client: &Client, namespace: &str) -> anyhow::Result<Standing> {
+/// When store or cluster do not answer; the caller tries again.
+pub(crate) async fn establish(
+    store: &store::Store,
+    client: &Client,
+    namespace: &str,
+) -> anyhow::Result<Standing> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let found = secrets.get_opt(SECRET).await.with_context(|| format!("read the Secret {SECRET}"))?;
-    let found = found.as_ref().map(read).transpose()?;
-    let own = store.installation().await.context("read the store's installation")?;
-    let has_tasks = !store.open_tasks(None, 1).await.context("look for open tasks")?.is_empty();
-    let id = match decide(own, has_tasks, found.as_ref().map(|installation| installation.id)) {
+    let found = secrets
+        .get_opt(SECRET)
+        .await
+        .with_context(|| format!("read the Secret {SECRET}"))?;
+    let found = match found.as_ref().map(read).transpose() {
+        Ok(found) => found,
+        // Asking again would find the same, and making another one would end every running task.
+        Err(error) => {
+            return Ok(Standing::Apart {
+                why: error.to_string(),
+                authority: None,
+            });
+        }
+    };
+    let own = store
+        .installation()
+        .await
+        .context("read the store's installation")?;
+    let has_tasks = !store
+        .open_tasks(None, 1)
+        .await
+        .context("look for open tasks")?
+        .is_empty();
+    let id = match decide(
+        own,
+        has_tasks,
+        found.as_ref().map(|installation| installation.id),
+    ) {
         Step::Go => {
             let installation = found.context("decided for a Secret that was found")?;
             return Ok(Standing::Together(installation));
         }
         Step::Refuse(why) => {
-            return Ok(Standing::Apart { why, authority: found.map(|installation| installation.authority) });
+            return Ok(Standing::Apart {
+                why,
+                authority: found.map(|installation| installation.authority),
+            });
         }
         Step::MakeSecret(id) => id,
         Step::Begin => {
             let id = InstallationId(uuid::Uuid::now_v7());
-            store.adopt_installation(id).await.context("write the installation into the store")?;
+            store
+                .adopt_installation(id)
+                .await
+                .context("write the installation into the store")?;
             id
         }
     };
     let installation = generate(id)?;
-    secrets.create(&PostParams::default(), &write(&installation)).await.with_context(|| format!("make the Secret {SECRET}"))?;
+    secrets
+        .create(&PostParams::default(), &write(&installation))
+        .await
+        .with_context(|| format!("make the Secret {SECRET}"))?;
     tracing::info!(installation.id = %id, "a new installation begins");
     Ok(Standing::Together(installation))
 }
@@ -103,7 +147,11 @@ pub(crate) async fn establish(store: &store::Store, client: &Client, namespace: 
 fn generate(id: InstallationId) -> anyhow::Result<Installation> {
     let mut key = [0; 32];
     rand::rng().fill_bytes(&mut key);
-    Ok(Installation { id, key: InstallationKey::new(key), authority: Authority::generate()? })
+    Ok(Installation {
+        id,
+        key: InstallationKey::new(key),
+        authority: Authority::generate()?,
+    })
 }
 
 fn write(installation: &Installation) -> Secret {
@@ -111,13 +159,22 @@ fn write(installation: &Installation) -> Secret {
     let data = BTreeMap::from([
         (ID.to_owned(), ByteString(id.to_string().into_bytes())),
         (TOKEN_KEY.to_owned(), ByteString(key.to_bytes().to_vec())),
-        (CA_KEY.to_owned(), ByteString(authority.key_pem.clone().into_bytes())),
-        (CA_CERTIFICATE.to_owned(), ByteString(authority.certificate_pem.clone().into_bytes())),
+        (
+            CA_KEY.to_owned(),
+            ByteString(authority.key_pem.expose_secret().as_bytes().to_vec()),
+        ),
+        (
+            CA_CERTIFICATE.to_owned(),
+            ByteString(authority.certificate_pem.clone().into_bytes()),
+        ),
     ]);
     Secret {
         metadata: ObjectMeta {
             name: Some(SECRET.to_owned()),
-            labels: Some(BTreeMap::from([("app.kubernetes.io/part-of".to_owned(), "mooring".to_owned())])),
+            labels: Some(BTreeMap::from([(
+                "app.kubernetes.io/part-of".to_owned(),
+                "mooring".to_owned(),
+            )])),
             ..ObjectMeta::default()
         },
         immutable: Some(true),
@@ -130,61 +187,29 @@ fn read(secret: &Secret) -> anyhow::Result<Installation> {
     let name = secret.name_any();
     let field = |key: &str| {
         let value = secret.data.as_ref().and_then(|data| data.get(key));
-        value.map(|value| value.0.as_slice()).with_context(|| format!("the Secret {name} lacks {key}: restore it"))
+        value
+            .map(|value| value.0.as_slice())
+            .with_context(|| format!("the Secret {name} lacks {key}: restore it"))
     };
     let text = |key: &str| {
         let text = std::str::from_utf8(field(key)?);
-        text.map(str::to_owned).with_context(|| format!("{key} of the Secret {name} is no text: restore it"))
+        text.map(str::to_owned)
+            .with_context(|| format!("{key} of the Secret {name} is no text: restore it"))
     };
     let key: [u8; 32] = field(TOKEN_KEY)?
         .try_into()
         .with_context(|| format!("{TOKEN_KEY} of the Secret {name} is not 32 bytes: restore it"))?;
     Ok(Installation {
-        id: text(ID)?.parse().with_context(|| format!("{ID} of the Secret {name} is no id: restore it"))?,
+        id: text(ID)?
+            .parse()
+            .with_context(|| format!("{ID} of the Secret {name} is no id: restore it"))?,
         key: InstallationKey::new(key),
-        authority: Authority { key_pem: text(CA_KEY)?, certificate_pem: text(CA_CERTIFICATE)? },
+        authority: Authority {
+            key_pem: text(CA_KEY)?.into(),
+            certificate_pem: text(CA_CERTIFICATE)?,
+        },
     })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn id(number: u128) -> InstallationId {
-        InstallationId(uuid::Uuid::from_u128(number))
-    }
-
-    #[test]
-    fn only_what_belongs_together_goes_on() {
-        assert_eq!(decide(None, false, None), Step::Begin);
-        assert_eq!(decide(Some(id(1)), false, None), Step::MakeSecret(id(1)));
-        assert_eq!(decide(Some(id(1)), false, Some(id(1))), Step::Go);
-        assert_eq!(decide(Some(id(1)), true, Some(id(1))), Step::Go);
-        for (store, tasks, secret, word) in [
-            (Some(id(1)), true, None, "restore the Secret"),
-            (None, false, Some(id(1)), "restore the store"),
-            (Some(id(1)), false, Some(id(2)), "belong together"),
-        ] {
-            match decide(store, tasks, secret) {
-                Step::Refuse(why) => assert!(why.contains(word), "{why}"),
-                step @ (Step::Begin | Step::MakeSecret(_) | Step::Go) => panic!("{step:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_secret_is_read_back_and_a_broken_one_says_what_it_lacks() {
-        let installation = generate(id(1)).unwrap();
-        let secret = write(&installation);
-        let back = read(&secret).unwrap();
-        assert_eq!(back.id, installation.id);
-        assert_eq!(back.key.to_bytes(), installation.key.to_bytes());
-        assert_eq!(back.authority.certificate_pem, installation.authority.certificate_pem);
-        for lacking in [ID, TOKEN_KEY, CA_KEY, CA_CERTIFICATE] {
-            let mut broken = secret.clone();
-            broken.data.as_mut().unwrap().remove(lacking);
-            let error = read(&broken).err().unwrap().to_string();
-            assert!(error.contains(lacking), "{error}");
-        }
-    }
-}
+mod tests;

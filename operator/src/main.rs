@@ -2,6 +2,7 @@
 
 mod certificate;
 mod check;
+mod cluster;
 mod definitions;
 mod installation;
 mod run;
@@ -21,7 +22,9 @@ fn main() -> anyhow::Result<ExitCode> {
     rustls::crypto::ring::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("a cryptography provider was installed before main"))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         match arguments.command {
             Command::Run(settings) => run::run(settings).await.map(|()| ExitCode::SUCCESS),
@@ -32,8 +35,12 @@ fn main() -> anyhow::Result<ExitCode> {
 
 /// The log goes to standard error, so that what `check` prints stands alone.
 fn start_log(format: LogFormat) {
-    let filter = EnvFilter::builder().with_default_directive(tracing::Level::INFO.into()).from_env_lossy();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let filter = EnvFilter::builder()
+        .with_default_directive(tracing::Level::INFO.into())
+        .from_env_lossy();
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     match format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

@@ -14,12 +14,15 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::certificate::{Authority, RENEW_EVERY};
+use crate::cluster;
 use crate::definitions::{Cached, Nothing};
 use crate::installation::{self, Installation, Standing};
 use crate::settings::RunSettings;
 
 /// After the signal, connections and the last passes get this long; the kubelet waits ten seconds.
 const GOODBYE: Duration = Duration::from_secs(8);
+/// The cluster and the store have this long to answer before they are asked again.
+const ANSWER: Duration = Duration::from_secs(10);
 /// Names of what can stand in the way, in `/readyz`.
 const INSTALLATION: &str = "installation";
 const WATCHES: &str = "watches";
@@ -29,8 +32,10 @@ const WRITES: &str = "writes";
 pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     cancel_on_signal(shutdown.clone())?;
-    let store = store::Store::open(&settings.store.store).await.context("open the store")?;
-    let client = client().await?;
+    let store = store::Store::open(&settings.store.read()?)
+        .await
+        .context("open the store")?;
+    let client = cluster::client().await?;
     let standing = tokio::select! {
         standing = establish(&store, &client, &settings.namespace) => standing?,
         () = shutdown.cancelled() => return Ok(()),
@@ -67,7 +72,9 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
             tracing::error!(%why, "store and cluster do not belong together: nothing is written");
             readiness.hinder(INSTALLATION, why);
             let state = api::ApiState::new(parts(api::Mode::ReadOnly, Arc::new(Nothing)));
-            api::serve(listener, tls, state).await.context("serve the API")
+            api::serve(listener, tls, state)
+                .await
+                .context("serve the API")
         }
         Standing::Together(installation) => {
             let mode = api::Mode::Serving(installation.key.clone());
@@ -94,12 +101,16 @@ async fn serve_and_reconcile(
 ) -> anyhow::Result<()> {
     let both = async {
         let api = async {
-            let served = api::serve(listener, tls, state).await.context("serve the API");
+            let served = api::serve(listener, tls, state)
+                .await
+                .context("serve the API");
             shutdown.cancel();
             served
         };
         let controller = async {
-            let ran = controller::run(context, shutdown.clone()).await.context("reconcile");
+            let ran = controller::run(context, shutdown.clone())
+                .await
+                .context("reconcile");
             shutdown.cancel();
             ran
         };
@@ -119,19 +130,27 @@ async fn serve_and_reconcile(
     }
 }
 
-/// A client that repeats nothing by itself: every write has its own crash and error story.
-async fn client() -> anyhow::Result<kube::Client> {
-    let mut config = kube::Config::infer().await.context("find the cluster")?;
-    config.default_retry = false;
-    kube::Client::try_from(config).context("make a client of the cluster")
-}
-
 /// Asks until store and cluster answer.
-async fn establish(store: &store::Store, client: &kube::Client, namespace: &str) -> anyhow::Result<Standing> {
-    let ask = || installation::establish(store, client, namespace);
-    let patience = ExponentialBuilder::default().with_max_delay(Duration::from_secs(10)).without_max_times();
+async fn establish(
+    store: &store::Store,
+    client: &kube::Client,
+    namespace: &str,
+) -> anyhow::Result<Standing> {
+    // The client itself would wait for ever.
+    let ask = async || {
+        tokio::time::timeout(ANSWER, installation::establish(store, client, namespace)).await?
+    };
+    let patience = ExponentialBuilder::default()
+        .with_max_delay(Duration::from_secs(10))
+        .without_max_times();
     ask.retry(patience)
-        .notify(|error, after| tracing::warn!(error = format!("{error:#}"), ?after, "the installation is not known yet"))
+        .notify(|error, after| {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                ?after,
+                "the installation is not known yet"
+            )
+        })
         .await
 }
 
@@ -143,7 +162,10 @@ fn context(
     clock: Arc<dyn Clock>,
 ) -> controller::Context {
     // The chart gives the operator's pods these labels, whatever the release is called.
-    let labels = [("app.kubernetes.io/name", "mooring"), ("app.kubernetes.io/component", "operator")];
+    let labels = [
+        ("app.kubernetes.io/name", "mooring"),
+        ("app.kubernetes.io/component", "operator"),
+    ];
     controller::Context::new(controller::Parts {
         store: store.clone(),
         writes: controller::KubeWrites::new(client.clone()),
@@ -156,11 +178,18 @@ fn context(
             install: controller::Install {
                 image: settings.runner_image.clone(),
                 pull_policy: settings.runner_image_pull_policy.clone(),
-                api_url: settings.api_url.to_string().trim_end_matches('/').to_owned(),
+                api_url: settings
+                    .api_url
+                    .to_string()
+                    .trim_end_matches('/')
+                    .to_owned(),
             },
             api_peer: controller::ApiPeer {
                 namespace: settings.namespace.clone(),
-                labels: labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect::<BTreeMap<_, _>>(),
+                labels: labels
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect::<BTreeMap<_, _>>(),
                 port: settings.api_address.port(),
             },
         },
@@ -183,15 +212,28 @@ fn serve_certificate(
     clock: Arc<dyn Clock>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<api::Tls> {
-    let host = settings.api_url.host().context("the API's URL has no host")?;
+    let host = settings
+        .api_url
+        .host()
+        .context("the API's URL has no host")?;
     // The second name is for those who come through a forwarded port.
-    let names = vec![host.trim_matches(['[', ']']).to_owned(), "localhost".to_owned()];
+    let names = vec![
+        host.trim_matches(['[', ']']).to_owned(),
+        "localhost".to_owned(),
+    ];
     let (sender, receiver) = watch::channel(authority.server(names.clone(), clock.now())?);
     tokio::spawn(async move {
-        while shutdown.run_until_cancelled(tokio::time::sleep(RENEW_EVERY)).await.is_some() {
+        while shutdown
+            .run_until_cancelled(tokio::time::sleep(RENEW_EVERY))
+            .await
+            .is_some()
+        {
             match authority.server(names.clone(), clock.now()) {
                 Ok(config) => drop(sender.send_replace(config)),
-                Err(error) => tracing::error!(error = format!("{error:#}"), "the API's certificate was not renewed"),
+                Err(error) => tracing::error!(
+                    error = format!("{error:#}"),
+                    "the API's certificate was not renewed"
+                ),
             }
         }
     });

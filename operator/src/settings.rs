@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use secrecy::{ExposeSecret as _, SecretString};
 
 /// Runs coding agents as pods.
 #[derive(Parser)]
@@ -38,7 +39,25 @@ pub(crate) enum Command {
 pub(crate) struct StoreSettings {
     /// Path of the SQLite database, or a `postgres://` URL.
     #[arg(long, env = "MOORING_STORE", hide_env_values = true)]
-    pub(crate) store: store::Settings,
+    store: Address,
+}
+
+impl StoreSettings {
+    /// What the address says.
+    pub(crate) fn read(&self) -> Result<store::Settings, store::Error> {
+        self.store.0.expose_secret().parse()
+    }
+}
+
+/// The address as it was given. It is read later: the parser of arguments would repeat one that is wrong, with
+/// the password in it.
+#[derive(Clone)]
+struct Address(SecretString);
+
+impl From<&str> for Address {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
 }
 
 /// Settings of `run`.
@@ -64,12 +83,16 @@ pub(crate) struct RunSettings {
 }
 
 fn https_url(text: &str) -> Result<http::Uri, String> {
-    let uri: http::Uri = text.parse().map_err(|error: http::uri::InvalidUri| error.to_string())?;
+    let uri: http::Uri = text
+        .parse()
+        .map_err(|error: http::uri::InvalidUri| error.to_string())?;
     let is_base = uri.scheme() == Some(&http::uri::Scheme::HTTPS)
         && uri.host().is_some_and(|host| !host.is_empty())
         && matches!(uri.path(), "" | "/")
         && uri.query().is_none();
-    is_base.then_some(uri).ok_or_else(|| "has to be https://HOST:PORT and nothing more".to_owned())
+    is_base
+        .then_some(uri)
+        .ok_or_else(|| "has to be https://HOST:PORT and nothing more".to_owned())
 }
 
 #[cfg(test)]
@@ -78,12 +101,60 @@ mod tests {
 
     #[test]
     fn the_url_of_the_api_is_a_base() {
-        for good in ["https://mooring.mooring-system.svc:8443", "https://10.0.0.1:8443/"] {
+        for good in [
+            "https://mooring.mooring-system.svc:8443",
+            "https://10.0.0.1:8443/",
+        ] {
             assert!(https_url(good).is_ok(), "{good}");
         }
-        for bad in ["", "http://mooring:8443", "mooring:8443", "https://mooring/api", "https://mooring/?x=1"] {
+        for bad in [
+            "",
+            "http://mooring:8443",
+            "mooring:8443",
+            "https://mooring/api",
+            "https://mooring/?x=1",
+        ] {
             assert!(https_url(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_wrong_address_is_refused_without_its_password() {
+        let given = [
+            "mooring-operator",
+            "check",
+            "--store",
+            "mysql://u:hunter2@db/x",
+        ];
+        let Ok(Arguments {
+            command: Command::Check(settings),
+            ..
+        }) = Arguments::try_parse_from(given)
+        else {
+            panic!("not read");
+        };
+        let error = settings.read().unwrap_err().to_string();
+        assert!(
+            error.contains("mysql") && !error.contains("hunter2"),
+            "{error}"
+        );
+        let given = [
+            "mooring-operator",
+            "check",
+            "--store",
+            "/var/lib/mooring/mooring.db",
+        ];
+        let Ok(Arguments {
+            command: Command::Check(settings),
+            ..
+        }) = Arguments::try_parse_from(given)
+        else {
+            panic!("not read");
+        };
+        assert!(matches!(
+            settings.read(),
+            Ok(store::Settings::Sqlite { .. })
+        ));
     }
 
     #[test]

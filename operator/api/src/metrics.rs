@@ -71,7 +71,7 @@ impl Metrics {
             held: Gauge::default(),
             events: Counter::default(),
         };
-        let api = registry.sub_registry_with_prefix("mooring_api");
+        let api = registry.sub_registry_with_prefix("api");
         api.register("requests", "Requests answered", metrics.requests.clone());
         api.register(
             "request_duration_seconds",
@@ -94,13 +94,12 @@ impl Metrics {
             metrics.held.clone(),
         );
         api.register("events", "Events of runs taken", metrics.events.clone());
-        let store = registry.sub_registry_with_prefix("mooring");
-        store.register(
+        registry.register(
             "tasks",
             "Tasks that are not finished, by state",
             metrics.tasks.clone(),
         );
-        store.register(
+        registry.register(
             "holders",
             "Sessions whose volume an attempt holds",
             metrics.holders.clone(),

@@ -50,7 +50,7 @@ pub struct Parts {
     pub now: Now,
     /// What `/readyz` tells, beside the state of the store.
     pub readiness: Readiness,
-    /// What `/metrics` tells; the server adds its own.
+    /// What `/metrics` tells, under a prefix of its own; the server adds its numbers.
     pub registry: Registry,
     /// Limits; the default unless a test wants others.
     pub limits: Limits,

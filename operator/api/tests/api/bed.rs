@@ -441,7 +441,7 @@ fn parts(
         definitions: Arc::clone(cluster) as Arc<dyn Definitions>,
         now: Arc::new(move || Timestamp::from_microsecond(micros.load(Ordering::SeqCst)).unwrap()),
         readiness: readiness.clone(),
-        registry: Registry::default(),
+        registry: Registry::with_prefix("mooring"),
         limits: Limits::default(),
         shutdown: shutdown.clone(),
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::Limits;
+use protocol::runner::{ControlQuery, EventsRequest, FinishRequest, OpenRequest};
+use protocol::{Event, EventBody, Outcome, Resumed, TaskResult};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use reqwest::{Certificate, Client, Version};
 use rustls::ServerConfig;
@@ -130,6 +132,103 @@ async fn a_whole_life_over_both_versions() {
             post("finish", credential, json!({"result": result})).await;
             assert_eq!(whoami().await.status(), 401);
         }
+        server.stop(&bed).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_typed_client_lives_a_whole_life() {
+    on_sqlite(async |bed: Bed| {
+        let bed = bed.with(|parts| parts.limits.control_hold = Duration::ZERO);
+        let server = Server::start(&bed).await;
+        let settings = client::Settings {
+            api: server.url(""),
+            ca: server.authority.pem.clone().into_bytes(),
+        };
+        let client = client::Client::new(&settings).unwrap();
+        let attempt = bed.claimed("hello").await;
+        let token = bed.token(attempt).await.into();
+        let request = OpenRequest {
+            nonce: NONCE.to_owned(),
+            wire_version: protocol::WIRE_VERSION,
+        };
+        let opened = client.open(&token, &request).await.unwrap();
+        assert_eq!(
+            (opened.package.attempt, opened.package.prompt.as_str()),
+            (attempt, "Do it.")
+        );
+        let credential = opened.credential.into();
+        client.started(&credential).await.unwrap();
+        assert_eq!(
+            client.whoami(&token).await.unwrap().display_name,
+            "Reviewer"
+        );
+        assert_eq!(
+            client.task(&token, attempt.task).await.unwrap().prompt,
+            "Do it."
+        );
+        let body = EventBody::Text {
+            content: "x".to_owned(),
+        };
+        let events = vec![Event {
+            seq: 1,
+            at: bed.now(),
+            body,
+        }];
+        let taken = client
+            .events(
+                &credential,
+                &EventsRequest {
+                    events: events.clone(),
+                },
+            )
+            .await
+            .unwrap();
+        assert_eq!((taken.acknowledged, taken.left_out), (1, 0));
+        assert_eq!(
+            bed.store.timeline(attempt.task, 0, 9).await.unwrap()[0].event,
+            events[0]
+        );
+        let commands = client
+            .control(&credential, ControlQuery { after: 0 })
+            .await
+            .unwrap()
+            .commands;
+        assert_eq!(commands, []);
+        let result = TaskResult {
+            outcome: Outcome::Succeeded,
+            output: "done".to_owned(),
+            duration_ms: 1,
+            provider_session: None,
+            retired_sessions: Vec::new(),
+            resumed: Resumed::unknown("first run"),
+            usage: std::collections::BTreeMap::new(),
+            last_seq: 1,
+        };
+        assert!(
+            client
+                .finish(
+                    &credential,
+                    &FinishRequest {
+                        result: result.clone()
+                    }
+                )
+                .await
+                .unwrap()
+                .decided
+        );
+        assert_eq!(
+            bed.task(attempt.task)
+                .await
+                .verdict
+                .unwrap()
+                .result
+                .as_deref(),
+            Some(&result)
+        );
+        let refused = client.whoami(&token).await.unwrap_err();
+        assert!(refused.to_string().contains("unauthenticated"), "{refused}");
         server.stop(&bed).await;
     })
     .await;
