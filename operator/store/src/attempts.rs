@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use protocol::runner::{Command, CommandKind};
-use protocol::{AttemptId, EndReason, Salt, TaskState};
+use protocol::{AttemptId, EndReason, Salt, SessionId, TaskState};
 
 use crate::db::{Conn, Row, query, to_json};
 use crate::life::{self, TaskEvent};
@@ -18,6 +18,8 @@ const COMMANDS: u32 = 64;
 pub struct AttemptRow {
     /// Which one.
     pub id: AttemptId,
+    /// The session of its task.
+    pub session: SessionId,
     /// From which its credentials are derived.
     pub salt: Salt,
     /// Name of the Runtime that it runs on.
@@ -48,9 +50,14 @@ pub struct AttemptRow {
     pub events: u64,
     /// Events past the budget, which are not in the timeline.
     pub left_out: u64,
-    pub(crate) session: protocol::SessionId,
-    pub(crate) last_seq: u64,
-    nonce: Option<Vec<u8>>,
+}
+
+impl AttemptRow {
+    /// Number of the last event that was taken, stored or left out.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.events + self.left_out
+    }
 }
 
 /// Answer to [`Store::open_package`].
@@ -66,7 +73,7 @@ pub enum Opened {
     WrongState,
 }
 
-const ATTEMPT: &str = "SELECT task, number, session, salt, runtime, provider, nonce, claimed_at, opened_at, started_at, \
+const ATTEMPT: &str = "SELECT task, number, session, salt, runtime, provider, claimed_at, opened_at, started_at, \
     ended_at, end_reason, pod_uid, node, claim_uid, secret_gone, last_contact_at, last_seq, left_out \
     FROM attempts WHERE task = $1 AND number = $2";
 
@@ -86,6 +93,7 @@ impl AttemptRow {
                 task: protocol::TaskId(row.get("task")?),
                 number: row.u32("number")?,
             },
+            session: SessionId(row.get("session")?),
             salt: Salt(row.bytes("salt")?),
             runtime: row.get("runtime")?,
             provider: row.get("provider")?,
@@ -101,9 +109,6 @@ impl AttemptRow {
             last_contact_at: row.time_opt("last_contact_at")?,
             events: last_seq.saturating_sub(left_out),
             left_out,
-            session: protocol::SessionId(row.get("session")?),
-            last_seq,
-            nonce: row.get("nonce")?,
         })
     }
 }
@@ -129,11 +134,16 @@ impl Store {
         now: Timestamp,
     ) -> Result<Opened, Error> {
         const UPDATE: &str = "UPDATE attempts SET nonce = $3, opened_at = $4, last_contact_at = $4 WHERE task = $1 AND number = $2";
+        const NONCE: &str = "SELECT nonce FROM attempts WHERE task = $1 AND number = $2";
         let mut write = self.write(WritePoint::Open).await?;
-        let Some((task, row)) = current(&mut write, attempt).await? else {
+        let Some(task) = current(&mut write, attempt).await? else {
             return Ok(Opened::WrongState);
         };
-        if let Some(nonce) = row.nonce {
+        let find = query("find the nonce", NONCE)
+            .bind(attempt.task)
+            .bind(attempt.number);
+        let nonce: Option<Vec<u8>> = find.one(&mut write).await?.get("nonce")?;
+        if let Some(nonce) = nonce {
             return Ok(if nonce == nonce_sha256 {
                 Opened::Again
             } else {
@@ -164,7 +174,7 @@ impl Store {
     pub async fn started(&self, attempt: AttemptId, now: Timestamp) -> Result<bool, Error> {
         const UPDATE: &str = "UPDATE attempts SET started_at = $3, last_contact_at = $3 WHERE task = $1 AND number = $2";
         let mut write = self.write(WritePoint::Started).await?;
-        let Some((task, _)) = current(&mut write, attempt).await? else {
+        let Some(task) = current(&mut write, attempt).await? else {
             return Ok(false);
         };
         if task.state == TaskState::Running {
@@ -362,17 +372,14 @@ async fn step(write: &mut Write, task: &TaskRow, state: TaskState) -> Result<(),
     Ok(())
 }
 
-/// The attempt's task and row, when it is the current attempt of an active task; the session is locked.
-async fn current(
-    write: &mut Write,
-    attempt: AttemptId,
-) -> Result<Option<(TaskRow, AttemptRow)>, Error> {
+/// The attempt's task, when it is the current attempt of an active task; the session is locked.
+async fn current(write: &mut Write, attempt: AttemptId) -> Result<Option<TaskRow>, Error> {
     let (task, _) = tasks::locked(write, attempt.task).await?;
-    let row = find(write, attempt)
+    find(write, attempt)
         .await?
         .ok_or_else(|| missing(attempt))?;
     let is_current = task.attempt == attempt.number && task.state.is_active();
-    Ok(is_current.then_some((task, row)))
+    Ok(is_current.then_some(task))
 }
 
 /// The attempt's row, with its session locked.

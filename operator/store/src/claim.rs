@@ -152,8 +152,8 @@ async fn choose(
         let Some(chosen) = candidate(&mut *write, lane, agents).await? else {
             return Ok(None);
         };
-        let session = sessions::locked(write, chosen).await?;
-        match session.head {
+        let (session, head) = sessions::locked_with_head(write, chosen).await?;
+        match head {
             Some(head)
                 if session.holder.is_none()
                     && is_still_chosen(write, lane, agents, chosen).await? =>
@@ -235,7 +235,7 @@ async fn hold(
             what: format!("session {} has a holder", session.id),
         });
     }
-    session.head = sessions::choose_head(write, session.id).await?;
+    sessions::choose_head(write, session.id).await?;
     session.holder = Some(Holder {
         attempt,
         runtime: runtime.to_owned(),

@@ -2,6 +2,7 @@
 //! databases take the same text, and where they cannot, [`Sql`] holds the two side by side.
 
 use jiff::Timestamp;
+use sqlx::error::ErrorKind;
 use sqlx::postgres::{PgPool, PgRow};
 use sqlx::sqlite::{SqlitePool, SqliteRow};
 use sqlx::{PgConnection, Postgres, Row as _, Sqlite, SqliteConnection, Transaction};
@@ -128,40 +129,34 @@ impl Query {
 
     /// Runs it and says how many rows it changed.
     pub(crate) async fn execute(self, on: impl Into<Conn<'_>>) -> Result<u64, Error> {
-        let unavailable = |source| Error::Unavailable {
-            doing: self.doing,
-            source,
-        };
+        let failed = |source| failed(self.doing, source);
         match on.into() {
             Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.values)
                 .execute(on)
                 .await
-                .map_err(unavailable)?
+                .map_err(failed)?
                 .rows_affected()),
             Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.values)
                 .execute(on)
                 .await
-                .map_err(unavailable)?
+                .map_err(failed)?
                 .rows_affected()),
         }
     }
 
     /// The row it gives, if it gives one.
     pub(crate) async fn optional(self, on: impl Into<Conn<'_>>) -> Result<Option<Row>, Error> {
-        let unavailable = |source| Error::Unavailable {
-            doing: self.doing,
-            source,
-        };
+        let failed = |source| failed(self.doing, source);
         match on.into() {
             Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.values)
                 .fetch_optional(on)
                 .await
-                .map_err(unavailable)?
+                .map_err(failed)?
                 .map(Row::Sqlite)),
             Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.values)
                 .fetch_optional(on)
                 .await
-                .map_err(unavailable)?
+                .map_err(failed)?
                 .map(Row::Postgres)),
         }
     }
@@ -177,26 +172,46 @@ impl Query {
 
     /// All rows; the statement itself bounds them.
     pub(crate) async fn all(self, on: impl Into<Conn<'_>>) -> Result<Vec<Row>, Error> {
-        let unavailable = |source| Error::Unavailable {
-            doing: self.doing,
-            source,
-        };
+        let failed = |source| failed(self.doing, source);
         match on.into() {
             Conn::Sqlite(on) => {
                 let rows = bound!(self.sql.sqlite, self.values)
                     .fetch_all(on)
                     .await
-                    .map_err(unavailable)?;
+                    .map_err(failed)?;
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Conn::Postgres(on) => {
                 let rows = bound!(self.sql.postgres, self.values)
                     .fetch_all(on)
                     .await
-                    .map_err(unavailable)?;
+                    .map_err(failed)?;
                 Ok(rows.into_iter().map(Row::Postgres).collect())
             }
         }
+    }
+}
+
+/// What a refused statement means. What breaks a rule of the schema is refused again next time.
+fn failed(doing: &'static str, source: sqlx::Error) -> Error {
+    match source.as_database_error() {
+        Some(error) if error.constraint().is_some() || breaks_a_rule(error.kind()) => {
+            Error::Conflict {
+                what: format!("the schema does not allow to {doing}: {}", error.message()),
+            }
+        }
+        Some(_) | None => Error::Unavailable { doing, source },
+    }
+}
+
+fn breaks_a_rule(kind: ErrorKind) -> bool {
+    match kind {
+        ErrorKind::UniqueViolation
+        | ErrorKind::ForeignKeyViolation
+        | ErrorKind::NotNullViolation
+        | ErrorKind::CheckViolation
+        | ErrorKind::ExclusionViolation => true,
+        ErrorKind::Other | _ => false,
     }
 }
 

@@ -26,6 +26,7 @@ mod verdicts;
 mod waiting;
 mod writes;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use attempts::{AttemptRow, Opened};
@@ -44,7 +45,13 @@ pub use waiting::Waiting;
 pub use writes::{Fault, Faults, WritePoint};
 
 /// The open store. A clone is the same store; the last one dropped lets the database go.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Store {
     inner: Arc<open::Inner>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
 }

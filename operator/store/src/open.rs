@@ -27,7 +27,6 @@ const STATEMENT_TIMEOUT: &str = "15s";
 const LOCK_TIMEOUT: &str = "5s";
 
 /// What every clone of a store shares.
-#[derive(Debug)]
 pub(crate) struct Inner {
     // Dropped before the lock is.
     pub(crate) db: Db,

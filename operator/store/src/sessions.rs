@@ -71,8 +71,6 @@ pub struct SessionRow {
     pub last_used_at: Option<Timestamp>,
     /// Attempts so far.
     pub runs: u64,
-    /// Its best queued task: the only one that a claim looks at.
-    pub(crate) head: Option<TaskId>,
 }
 
 macro_rules! session {
@@ -133,7 +131,6 @@ impl SessionRow {
             last_node: row.get("last_node")?,
             last_used_at: row.time_opt("last_used_at")?,
             runs: row.u64("runs")?,
-            head: row.get::<Option<Uuid>>("head_task")?.map(TaskId),
         })
     }
 
@@ -295,27 +292,31 @@ fn bind_key(query: crate::db::Query, key: &SessionKey) -> crate::db::Query {
 
 /// A session, locked until the write is over.
 pub(crate) async fn locked(write: &mut Write, session: SessionId) -> Result<SessionRow, Error> {
-    let found = query("lock a session", SESSION_LOCKED)
-        .bind(session)
-        .optional(write)
-        .await?;
-    SessionRow::read(&found.ok_or_else(|| Error::Missing {
-        what: format!("session {session}"),
-    })?)
+    Ok(locked_with_head(write, session).await?.0)
 }
 
-/// Notes which queued task of the session comes next, and says so. Called by every write after which that may
-/// be another.
-pub(crate) async fn choose_head(
+/// A session, locked until the write is over, and its best queued task: the only one that a claim looks at.
+pub(crate) async fn locked_with_head(
     write: &mut Write,
     session: SessionId,
-) -> Result<Option<TaskId>, Error> {
+) -> Result<(SessionRow, Option<TaskId>), Error> {
+    let lock = query("lock a session", SESSION_LOCKED).bind(session);
+    let missing = || Error::Missing {
+        what: format!("session {session}"),
+    };
+    let found = lock.optional(write).await?.ok_or_else(missing)?;
+    let head: Option<Uuid> = found.get("head_task")?;
+    Ok((SessionRow::read(&found)?, head.map(TaskId)))
+}
+
+/// Notes which queued task of the session comes next. Called by every write after which that may be another.
+pub(crate) async fn choose_head(write: &mut Write, session: SessionId) -> Result<(), Error> {
     const CHOOSE: &str = "UPDATE sessions SET (head_task, head_priority, head_created_at) = \
         (SELECT id, priority, created_at FROM tasks WHERE session = $1 AND state = 'queued' \
-         ORDER BY priority DESC, created_at, id LIMIT 1) WHERE id = $1 RETURNING head_task";
+         ORDER BY priority DESC, created_at, id LIMIT 1) WHERE id = $1";
     let choose = query("choose the next task of a session", CHOOSE).bind(session);
-    let head: Option<Uuid> = choose.one(write).await?.get("head_task")?;
-    Ok(head.map(TaskId))
+    choose.execute(write).await?;
+    Ok(())
 }
 
 /// Changes to what a session knows of its conversation, decided without the database.

@@ -1,8 +1,11 @@
 //! Tasks: entered once for each object, read by id, listed in pages.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use jiff::Timestamp;
 use jiff::ToSpan as _;
 use protocol::{Resumed, SessionId, SessionPolicy, TaskId, TaskState, Verdict};
+use rand::RngCore as _;
 use uuid::Uuid;
 
 use crate::db::{Conn, Row, query};
@@ -155,7 +158,7 @@ impl Store {
                 created: false,
             });
         }
-        let id = TaskId(uuid_of(new.created_at)?);
+        let id = TaskId(new_id(new.created_at)?);
         let deadline_at = new
             .deadline_seconds
             .map(|seconds| later(new.created_at, seconds))
@@ -170,7 +173,7 @@ impl Store {
             &mut write,
             &new.session,
             &new.object.namespace,
-            uuid_of(new.created_at)?,
+            new_id(new.created_at)?,
         )
         .await?;
         let entered = query("enter a task", INSERT)
@@ -276,19 +279,20 @@ async fn read(on: impl Into<Conn<'_>>, task: TaskId) -> Result<TaskRow, Error> {
     TaskRow::read(&query("read a task", TASK).bind(task).one(on).await?)
 }
 
-/// The id of what was created at `at`: ids sort by creation.
-fn uuid_of(at: Timestamp) -> Result<Uuid, Error> {
-    let invalid = |_| Error::Invalid {
+/// The id of what was created at `at`: ids sort by creation, and those of one moment in the order in which
+/// they are made, since the cluster's clock counts whole seconds.
+fn new_id(at: Timestamp) -> Result<Uuid, Error> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let millis = u64::try_from(at.as_millisecond()).map_err(|_| Error::Invalid {
         what: "time of creation",
         why: format!("{at} lies before 1970"),
-    };
-    let seconds = u64::try_from(at.as_second()).map_err(invalid)?;
-    let nanos = u32::try_from(at.subsec_nanosecond()).map_err(invalid)?;
-    Ok(Uuid::new_v7(uuid::Timestamp::from_unix(
-        uuid::NoContext,
-        seconds,
-        nanos,
-    )))
+    })?;
+    let mut tail = [0; 10];
+    rand::rng().fill_bytes(&mut tail);
+    // 18 bits of a counter where the id has room for them: between its version and its variant, and after it.
+    let [.., high, middle, low] = (MADE.fetch_add(1, Ordering::Relaxed) << 2).to_be_bytes();
+    (tail[0], tail[1], tail[2]) = (high & 0x0f, middle, low >> 2);
+    Ok(uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid())
 }
 
 fn later(from: Timestamp, seconds: u32) -> Result<Timestamp, Error> {
@@ -297,4 +301,23 @@ fn later(from: Timestamp, seconds: u32) -> Result<Timestamp, Error> {
             what: "deadline",
             why: error.to_string(),
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_creation_and_then_in_the_order_of_their_making() {
+        let at = |second: i64| Timestamp::from_second(1_800_000_000 + second).unwrap();
+        let later = new_id(at(1)).unwrap();
+        let ids: Vec<_> = (0..2000).map(|_| new_id(at(0)).unwrap()).collect();
+        assert!(ids.is_sorted() && ids[1999] < later);
+        assert_eq!(
+            (ids[0].get_version_num(), ids[0].get_variant()),
+            (7, uuid::Variant::RFC4122)
+        );
+        let (seconds, _) = ids[0].get_timestamp().unwrap().to_unix();
+        assert_eq!(seconds, 1_800_000_000);
+    }
 }

@@ -64,18 +64,18 @@ impl Store {
     ) -> Result<Appended, Error> {
         let mut write = self.write(WritePoint::Append).await?;
         let row = attempts::of_locked_session(&mut write, attempt).await?;
-        let fresh = match after(row.last_seq, events) {
+        let fresh = match after(row.last_seq(), events) {
             Ok(fresh) => fresh,
             Err(expected) => return Ok(Appended::Gap { expected }),
         };
-        let budget = limits::ATTEMPT_EVENTS.saturating_sub(row.last_seq);
+        let budget = limits::ATTEMPT_EVENTS.saturating_sub(row.last_seq());
         let kept = fresh
             .len()
             .min(usize::try_from(budget).unwrap_or(usize::MAX));
         let (stored, left_out) = fresh.split_at(kept);
         let lines = lines(&mut write, attempt, stored).await?;
         insert(&mut write, attempt, &lines).await?;
-        let acknowledged = fresh.last().map_or(row.last_seq, |event| event.seq);
+        let acknowledged = fresh.last().map_or(row.last_seq(), |event| event.seq);
         let left_out_before = row.left_out;
         let total_left_out = left_out_before + u64::try_from(left_out.len()).unwrap_or(u64::MAX);
         if let Some(last) = left_out.last() {

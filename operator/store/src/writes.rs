@@ -232,24 +232,33 @@ impl Write {
         }
     }
 
-    /// Makes it last and tells who listens.
-    pub(crate) async fn commit(mut self) -> Result<(), Error> {
-        let inner = &self.store.inner;
-        inner.changes.announce(&mut self.tx, &self.changed).await?;
-        self.tx.commit(self.point.as_str()).await?;
-        inner
-            .changes
-            .publish(self.changed.iter().copied().map(Change::Task));
-        match self.fault {
+    /// Makes it last and tells who listens. Once begun it is not cut off: a caller that goes away while the
+    /// database commits would leave a change that nobody is told of.
+    pub(crate) async fn commit(self) -> Result<(), Error> {
+        let (store, point, fault) = (self.store.clone(), self.point, self.fault);
+        let lost = |_| Error::Unavailable {
+            doing: point.as_str(),
+            source: sqlx::Error::WorkerCrashed,
+        };
+        tokio::spawn(self.last()).await.map_err(lost)??;
+        match fault {
             Some(Fault::ErrorAfter) => Err(Error::Injected {
                 when: "after",
-                point: self.point.as_str(),
+                point: point.as_str(),
             }),
             Some(Fault::CrashAfter) => {
-                inner.faults.crash().await;
+                store.inner.faults.crash().await;
                 Ok(())
             }
             Some(Fault::ErrorBefore) | None => Ok(()),
         }
+    }
+
+    async fn last(mut self) -> Result<(), Error> {
+        let changes = &self.store.inner.changes;
+        changes.announce(&mut self.tx, &self.changed).await?;
+        self.tx.commit(self.point.as_str()).await?;
+        changes.publish(self.changed.iter().copied().map(Change::Task));
+        Ok(())
     }
 }

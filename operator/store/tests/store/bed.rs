@@ -1,6 +1,7 @@
 //! A database for each test, and short words for what the tests do with it.
 
 use std::future::Future;
+use std::io::Write as _;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,6 +19,9 @@ use uuid::Uuid;
 
 /// Longer than anything here takes; a test that waits this long has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Longer than any test takes, on a busy machine too.
+const LONGEST: Duration = Duration::from_secs(180);
 
 /// Defines a test that runs on both databases, as `name::sqlite` and `name::postgres`.
 macro_rules! both {
@@ -103,7 +107,13 @@ fn postgres_server() -> Option<String> {
         Ok("true"),
         "MOORING_TEST_POSTGRES is not set"
     );
-    println!("skipped: MOORING_TEST_POSTGRES is not set, so there is no PostgreSQL to test on");
+    // Once, and past the harness, which shows nothing of a test that passes.
+    static SAID: std::sync::Once = std::sync::Once::new();
+    SAID.call_once(|| {
+        let line = "skipped: MOORING_TEST_POSTGRES is not set, so there is no PostgreSQL to test on
+";
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+    });
     None
 }
 
@@ -127,7 +137,8 @@ async fn run<F: Future<Output = ()> + Send + 'static>(
     test: impl FnOnce(Bed) -> F,
 ) -> Result<(), tokio::task::JoinError> {
     let bed = Bed::open(settings, Faults::default()).await;
-    tokio::spawn(test(bed)).await
+    let test = tokio::time::timeout(LONGEST, test(bed));
+    tokio::spawn(async { test.await.expect("a test that comes to its end") }).await
 }
 
 impl Bed {
@@ -278,19 +289,23 @@ impl Bed {
 
     /// Changes something behind the store's back.
     pub(crate) async fn execute_aside(&self, statement: &'static str) {
+        self.try_aside(statement).await.unwrap();
+    }
+
+    /// Tries to change something behind the store's back.
+    pub(crate) async fn try_aside(&self, statement: &'static str) -> Result<(), sqlx::Error> {
         match &self.settings {
             Settings::Sqlite { path } => {
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
-                let mut aside = options.connect().await.unwrap();
-                sqlx::query(statement).execute(&mut aside).await.unwrap();
+                let mut aside = options.connect().await?;
+                let done = sqlx::query(statement).execute(&mut aside).await.map(drop);
                 // Dropped it would be closed later, while the store is opened again.
-                aside.close().await.unwrap();
+                aside.close().await?;
+                done
             }
             Settings::Postgres { .. } => {
-                sqlx::query(statement)
-                    .execute(&mut self.aside().await)
-                    .await
-                    .unwrap();
+                let mut aside = self.aside().await;
+                sqlx::query(statement).execute(&mut aside).await.map(drop)
             }
         }
     }

@@ -118,6 +118,24 @@ both! {
         }
     }
 
+    async fn the_database_itself_allows_one_active_task_in_a_session(bed: Bed) {
+        bed.running("reviewer", "hello").await;
+        bed.enter("reviewer", "hello").await;
+        let both = "UPDATE tasks SET state = 'running' WHERE state = 'queued'";
+        let error = bed.try_aside(both).await.unwrap_err();
+        assert!(error.as_database_error().unwrap().is_unique_violation(), "{error:?}");
+    }
+
+    async fn a_step_that_the_schema_refuses_is_a_conflict(bed: Bed) {
+        // As if another operator had forgotten whom the session belongs to.
+        let attempt = bed.running("reviewer", "hello").await;
+        bed.enter("reviewer", "hello").await;
+        bed.execute_aside("UPDATE sessions SET holder_task = NULL, holder_attempt = NULL, holder_runtime = NULL, holder_since = NULL").await;
+        let refused = bed.store.claim_next(&lane(&[("reviewer", 9)], 9), &bed.key, at(10)).await;
+        assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+        assert_eq!(bed.task(attempt.task).await.state, TaskState::Running);
+    }
+
     async fn of_many_claimers_one_wins_each_session_and_no_limit_is_passed(bed: Bed) {
         for number in 0..24 {
             bed.enter(["reviewer", "writer", "tester"][number % 3], &format!("s{}", number % 12)).await;

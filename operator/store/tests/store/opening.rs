@@ -143,7 +143,7 @@ async fn a_file_that_is_taken_away_is_lost_and_never_written_again() {
 }
 
 #[tokio::test]
-async fn a_write_that_waited_finds_the_file_gone() {
+async fn nothing_is_made_in_the_place_of_a_lost_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let bed = Bed::open(Settings::Sqlite { path: path.clone() }, Faults::default()).await;

@@ -1,0 +1,153 @@
+//! Whether work for an event stays flat: claims, batches and releases a second with 100 and with 10,000 tasks
+//! waiting, half of them behind one busy session.
+//!
+//! ```sh
+//! cargo run --release -p store --example flat_work -- /var/tmp/flat.db
+//! cargo run --release -p store --example flat_work -- postgres://user@127.0.0.1/empty_database
+//! ```
+//!
+//! The store is filled with what the measurement needs, so it must be one that nobody else uses.
+
+#![expect(clippy::print_stdout, reason = "this is what it is for")]
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use protocol::{
+    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, SessionPolicy, Subject,
+    Verdict,
+};
+use store::{Lane, LaneAgent, NewTask, SessionKey, Settings, Store, TaskObject};
+use uuid::Uuid;
+
+/// Claims, batches and releases of one measurement.
+const ROUNDS: usize = 200;
+/// Events of a batch.
+const BATCH: u64 = 64;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let address = std::env::args()
+        .nth(1)
+        .context("the first argument is a path or a postgres:// URL")?;
+    let settings: Settings = address.parse()?;
+    let store = Store::open(&settings).await?;
+    println!(
+        "{:>8} {:>9} {:>12} {:>12} {:>12} {:>12}",
+        "waiting", "what", "per second", "p50 ms", "p99 ms", "events/s"
+    );
+    for waiting in [100, 10_000] {
+        measure(&store, waiting).await?;
+    }
+    Ok(())
+}
+
+async fn measure(store: &Store, waiting: usize) -> Result<()> {
+    let namespace_uid = Uuid::now_v7().to_string();
+    let (key, now) = (InstallationKey::new([1; 32]), Timestamp::UNIX_EPOCH);
+    // The first ROUNDS are claimed, and then as many wait as was asked for.
+    for number in 0..waiting + ROUNDS {
+        let subject = if number % 2 == 1 && number > 2 * ROUNDS {
+            0
+        } else {
+            number
+        };
+        store.enter(task(&namespace_uid, number, subject)?).await?;
+    }
+    let lane = lane(namespace_uid);
+    let (mut claims, mut appends, mut releases) = (Vec::new(), Vec::new(), Vec::new());
+    let mut attempts: Vec<AttemptId> = Vec::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let claimed = store
+            .claim_next(&lane, &key, now)
+            .await?
+            .context("a task to claim")?;
+        claims.push(begun.elapsed());
+        attempts.push(claimed.attempt);
+    }
+    for round in 0..ROUNDS as u64 {
+        let attempt = attempts[usize::try_from(round)? % 8];
+        let first = round / 8 * BATCH + 1;
+        let batch: Vec<_> = (first..first + BATCH).map(event).collect();
+        let begun = Instant::now();
+        store.append(attempt, &batch, now).await?;
+        appends.push(begun.elapsed());
+    }
+    for attempt in attempts {
+        let verdict = Verdict {
+            outcome: Outcome::failed(FailureClass::Unknown, "measured"),
+            at: now,
+            result: None,
+        };
+        let begun = Instant::now();
+        store.verdict(attempt, verdict, now).await?;
+        store.release(attempt, now).await?;
+        releases.push(begun.elapsed());
+    }
+    report(waiting, "claim", claims, 0);
+    report(waiting, "append", appends, BATCH);
+    report(waiting, "end", releases, 0);
+    Ok(())
+}
+
+fn report(waiting: usize, what: &str, mut times: Vec<Duration>, events: u64) {
+    times.sort_unstable();
+    let total: Duration = times.iter().sum();
+    let per_second = times.len() as f64 / total.as_secs_f64();
+    let milliseconds = |part: usize| times[(times.len() - 1) * part / 100].as_secs_f64() * 1000.0;
+    let (p50, p99) = (milliseconds(50), milliseconds(99));
+    println!(
+        "{waiting:>8} {what:>9} {per_second:>12.0} {p50:>12.2} {p99:>12.2} {:>12.0}",
+        per_second * events as f64
+    );
+}
+
+fn task(namespace_uid: &str, number: usize, subject: usize) -> Result<NewTask> {
+    Ok(NewTask {
+        object: TaskObject {
+            namespace: "bench".to_owned(),
+            namespace_uid: namespace_uid.to_owned(),
+            name: format!("task-{number}"),
+            uid: Uuid::now_v7().to_string(),
+            spec_hash: "abc".to_owned(),
+        },
+        session: SessionKey {
+            namespace_uid: namespace_uid.to_owned(),
+            agent: "reviewer".to_owned(),
+            subject: Subject {
+                kind: "Key".to_owned(),
+                name: format!("s{subject}"),
+            },
+        },
+        priority: 0,
+        policy: SessionPolicy::Resume,
+        created_at: Timestamp::from_second(i64::try_from(number)?)?,
+        deadline_seconds: None,
+        suspended: false,
+    })
+}
+
+fn lane(namespace_uid: String) -> Lane {
+    Lane {
+        namespace_uid,
+        runtime: "claude".to_owned(),
+        provider: "claude".to_owned(),
+        max_pods: u32::MAX,
+        agents: vec![LaneAgent {
+            name: "reviewer".to_owned(),
+            max_concurrent: u32::MAX,
+        }],
+    }
+}
+
+fn event(seq: u64) -> Event {
+    Event {
+        seq,
+        at: Timestamp::UNIX_EPOCH,
+        body: EventBody::Text {
+            content: "a few words of an agent at work ".repeat(8),
+        },
+    }
+}
