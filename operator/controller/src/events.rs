@@ -15,6 +15,8 @@ use crate::kube_writes::{KubePoint, KubeWrites};
 
 /// Events that wait to be written. What does not fit is dropped: the condition says the same.
 const WAITING: usize = 256;
+/// Bytes of an object's name that are kept in an Event's own name; Kubernetes takes 253 in all.
+const NAME_BYTES: usize = 200;
 /// Bytes of a note; Kubernetes takes 1024.
 const NOTE_BYTES: usize = 1000;
 
@@ -71,7 +73,8 @@ where
 {
     note.truncate(note.floor_char_boundary(NOTE_BYTES));
     let meta = about.meta();
-    let name = meta.name.clone().unwrap_or_default();
+    let mut name = meta.name.clone().unwrap_or_default();
+    name.truncate(NAME_BYTES);
     let grade = match grade {
         Grade::Normal => "Normal",
         Grade::Warning => "Warning",

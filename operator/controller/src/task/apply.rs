@@ -100,6 +100,7 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     let Plan {
         bring_up: live,
         record,
+        keep_token,
         status,
         secrets,
         pod,
@@ -112,14 +113,20 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     if let Some((attempt, uid, node)) = record {
         ctx.store.record_pod(attempt, &uid, node.as_deref()).await?;
     }
+    if let Some(attempt) = keep_token {
+        ctx.store.contact(attempt, now).await?;
+    }
+    let mut failed = None;
     if let Some(attempt) = live.and(seen.live()) {
-        match bring_up(ctx, seen, attempt).await? {
-            Brought::Up => {}
-            Brought::Blocked => {
+        match bring_up(ctx, seen, attempt).await {
+            Ok(Brought::Up) => {}
+            // The status is written all the same: it says what there is to say.
+            Err(error) => failed = Some(error),
+            Ok(Brought::Blocked) => {
                 let again = super::failure::after(now, BLOCKED);
                 look_at = Some(look_at.map_or(again, |at| at.min(again)));
             }
-            Brought::Failed(outcome) => {
+            Ok(Brought::Failed(outcome)) => {
                 let verdict = Verdict {
                     outcome,
                     at: now,
@@ -133,11 +140,14 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     if let (Some(object), Some(status)) = (seen.object.get(), status) {
         write_status(ctx, object, &status).await?;
     }
+    if let Some(error) = failed {
+        return Err(error);
+    }
     for attempt in secrets {
         delete_secret(ctx, seen, attempt).await?;
     }
-    if let Some((uid, grace)) = pod {
-        delete_pod(ctx, seen, &uid, grace).await?;
+    if let Some(uid) = pod {
+        delete_pod(ctx, seen, &uid).await?;
     }
     if let Some(attempt) = release {
         ctx.store.release(attempt, now).await?;
@@ -230,17 +240,13 @@ async fn delete_secret(ctx: &Context, seen: &Seen, attempt: AttemptId) -> Result
     Ok(())
 }
 
-async fn delete_pod(
-    ctx: &Context,
-    seen: &Seen,
-    uid: &str,
-    grace: Option<u32>,
-) -> Result<(), Error> {
+async fn delete_pod(ctx: &Context, seen: &Seen, uid: &str) -> Result<(), Error> {
     let target = Target {
         namespace: &seen.row.object.namespace,
         name: seen.session_name.as_str(),
         uid: Some(uid),
-        grace_seconds: grace,
+        // The pod's own, which is the Runtime's graceSeconds as they were when it was made.
+        grace_seconds: None,
     };
     match ctx
         .writes

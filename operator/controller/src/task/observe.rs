@@ -4,6 +4,7 @@
 //! as the pod it is compared with: a pod that ended after its verdict is never taken for one without.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crds::names::{SessionName, session_name};
 use crds::{Agent, AgentSession, AgentTask, Runtime};
@@ -21,6 +22,8 @@ use crate::{claimer, node};
 
 /// Attempts shown in a status.
 const ATTEMPTS_SHOWN: u32 = 10;
+/// The longest `graceSeconds` that a Runtime can have.
+const LONGEST_GRACE: Duration = Duration::from_secs(600);
 
 /// The object of a task.
 #[derive(Clone, Debug)]
@@ -123,6 +126,25 @@ impl Seen {
         self.pod.as_ref().filter(|pod| is_pod_of(pod, attempt))
     }
 
+    /// From the polite signal to the kill, of the last attempt's pod; the longest there is where nobody knows.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        let spec = |pod: &Arc<Pod>| {
+            pod.spec
+                .as_ref()
+                .and_then(|spec| spec.termination_grace_period_seconds)
+        };
+        let own = self
+            .last_sight
+            .as_ref()
+            .and_then(spec)
+            .and_then(|seconds| u64::try_from(seconds).ok());
+        let now = self.runtime.is_some().then(|| self.limits().grace);
+        own.map(Duration::from_secs)
+            .or(now)
+            .unwrap_or(LONGEST_GRACE)
+    }
+
     /// Times allowed; those of the type's defaults where the Runtime is gone.
     #[must_use]
     pub fn limits(&self) -> Limits {
@@ -138,8 +160,7 @@ impl Seen {
 /// The times of a Runtime.
 #[must_use]
 pub fn limits(timeouts: crds::Timeouts) -> Limits {
-    let seconds =
-        |seconds: i32| std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+    let seconds = |seconds: i32| Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     Limits {
         schedule: seconds(timeouts.schedule_seconds),
         image_pull: seconds(timeouts.image_pull_seconds),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use protocol::TaskState;
 use serde_json::json;
 
+use crate::node::Hold;
 use crate::world::{NAMESPACE, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -227,5 +228,54 @@ async fn without_its_store_the_operator_only_reads() {
     operator.until_idle().await;
     assert_eq!(world.api.asked(), []);
     assert_eq!(world.api.list("pods").len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pod_that_takes_long_to_start_keeps_its_token() {
+    let world = World::new();
+    world.api.edit("runtimes", NAMESPACE, "claude", |runtime| {
+        runtime["spec"]["timeouts"] = json!({"scheduleSeconds": 3600});
+    });
+    world.orders.hold(Hold::Bind);
+    let operator = world.start().await;
+    let uid = world.task("slow", "hello", "succeed", json!({}));
+    operator
+        .until_row("claimed", &uid, |row| row.state == TaskState::Claimed)
+        .await;
+    // Longer than a token lives, in steps as the next looks would make.
+    for _ in 0..7 {
+        operator.until_idle().await;
+        world.pass_time(&operator, 201);
+        operator.until_idle().await;
+    }
+    world.orders.hold(Hold::Nothing);
+    operator
+        .until_row("it runs", &uid, |row| row.state == TaskState::Finished)
+        .await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_whose_pod_cannot_be_made_gives_its_places_back() {
+    let world = World::new();
+    world.api.refuse("pods", 500, "etcd is away");
+    let operator = world.start().await;
+    let uid = world.task("stuck", "hello", "succeed", json!({}));
+    operator
+        .until_row("claimed", &uid, |row| row.state == TaskState::Claimed)
+        .await;
+    world.pass_time(&operator, 3);
+    world
+        .until("it says so", || {
+            world.condition("stuck", "PodReady") == "False PodStarting"
+        })
+        .await;
+    world.pass_time(&operator, 300);
+    let row = operator
+        .until_row("over", &uid, |row| row.state == TaskState::Finished)
+        .await;
+    let class = row.verdict.and_then(|verdict| verdict.outcome.class());
+    assert_eq!(class, Some(protocol::FailureClass::ClaimExpired));
     operator.stop().await;
 }

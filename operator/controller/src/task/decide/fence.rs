@@ -54,7 +54,7 @@ pub fn fence(seen: &Seen, attempt: &AttemptRow, now: Timestamp) -> Fence {
         return Fence::Dead;
     }
     let since = seen.absent_since.unwrap_or(now);
-    let wait = seen.limits().grace + MARGIN;
+    let wait = seen.grace() + MARGIN;
     let mut until = after(since, wait);
     for node in &seen.nodes {
         match (node::health(node), node::ready_since(node)) {

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crds::{AgentSessionStatus, AgentTaskStatus};
 use jiff::Timestamp;
-use protocol::{AttemptId, Outcome, TaskState, TerminationMessage, Verdict};
+use protocol::{AttemptId, FailureClass, Outcome, TaskState, TerminationMessage, Verdict, limits};
 use store::AttemptRow;
 
 use super::failure::{self, Judgement, NodeHealth, Progress};
@@ -57,12 +57,14 @@ pub struct Plan {
     pub bring_up: Option<AttemptId>,
     /// What is known of its pod is to be recorded: attempt, UID, node.
     pub record: Option<(AttemptId, String, Option<String>)>,
+    /// The token of this attempt, which no runner has used yet, is to live on.
+    pub keep_token: Option<AttemptId>,
     /// The status to be written.
     pub status: Option<Box<AgentTaskStatus>>,
     /// The Secrets of these attempts are to be deleted.
     pub secrets: Vec<AttemptId>,
-    /// This pod is to be deleted: UID and grace.
-    pub pod: Option<(String, Option<u32>)>,
+    /// The pod with this UID is to be deleted, with the grace that it was made with.
+    pub pod: Option<String>,
     /// This attempt lets go of the session, once all the above is done.
     pub release: Option<AttemptId>,
     /// The session's status to be written, after a release as it will be then.
@@ -108,13 +110,25 @@ fn judge(seen: &Seen, now: Timestamp) -> Option<Step> {
             Judgement::Fine { .. } => None,
         };
     }
+    if attempt.pod_uid.is_none() {
+        return never_made(seen, attempt, now).and_then(verdict);
+    }
     // The pod was there and is not.
-    attempt.pod_uid.as_ref()?;
     let last = seen.last_sight.as_deref();
     if let Some(result) = last.and_then(|pod| result_of(seen, attempt, pod)) {
         return Some(Step::Decide(attempt.id, Verdict { at: now, ..result }));
     }
     verdict(failure::vanished(last, seen.node))
+}
+
+/// An attempt whose pod cannot be made does not hold its places for ever.
+fn never_made(seen: &Seen, attempt: &AttemptRow, now: Timestamp) -> Option<Outcome> {
+    let until = failure::after(attempt.claimed_at, seen.limits().schedule);
+    let message = match &seen.pod {
+        Some(_) => "the pod could not be made within scheduleSeconds: another pod has its name",
+        None => "the pod could not be made within scheduleSeconds; the operator's log says why",
+    };
+    (now >= until).then(|| Outcome::failed(FailureClass::ClaimExpired, message))
 }
 
 fn look(
@@ -152,9 +166,9 @@ fn result_of(
     let mut outcome = opened.result.outcome.clone();
     // One process of several was killed for its memory: the runner lived to tell, the kubelet tells why.
     if let (Outcome::Failed { class, .. }, true) = (&mut outcome, failure::was_out_of_memory(pod))
-        && *class == protocol::FailureClass::CliCrashed
+        && *class == FailureClass::CliCrashed
     {
-        *class = protocol::FailureClass::OOMKilled;
+        *class = FailureClass::OOMKilled;
     }
     Some(Verdict {
         outcome,
@@ -167,13 +181,10 @@ fn result_of(
 fn attach(seen: &Seen, now: Timestamp) -> Option<Step> {
     let attempt = seen.ending()?;
     let has_result = |verdict: &Verdict| verdict.result.is_some();
-    let known = seen
-        .row
-        .late_results
-        .iter()
-        .any(|late| late.attempt == attempt.id.number)
-        || (seen.row.verdict.as_ref().is_some_and(has_result));
-    if known {
+    let late = &seen.row.late_results;
+    let known = late.iter().any(|late| late.attempt == attempt.id.number)
+        || seen.row.verdict.as_ref().is_some_and(has_result);
+    if known || late.len() >= store::LATE_RESULTS {
         return None;
     }
     let pod = seen.pod_of(attempt.id).or(seen.last_sight.as_ref())?;
@@ -223,8 +234,15 @@ pub fn plan(seen: &Seen, now: Timestamp) -> Plan {
 /// A live attempt gets its pod, and its pod is recorded and watched.
 fn work(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     let Some(attempt) = seen.live() else { return };
+    keep_token(seen, attempt, now, plan);
     match seen.pod_of(attempt.id) {
-        None => plan.bring_up = Some(attempt.id),
+        None => {
+            plan.bring_up = Some(attempt.id);
+            sooner(
+                &mut plan.look_at,
+                failure::after(attempt.claimed_at, seen.limits().schedule),
+            );
+        }
         Some(pod) => {
             let uid = pod.metadata.uid.clone().unwrap_or_default();
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
@@ -241,6 +259,27 @@ fn work(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     }
 }
 
+/// A token lives by signs of life. Before its runner can give any, the pod's own way to its start, which is
+/// bounded by the Runtime's times, stands for them: an image may take longer than a token lives.
+fn keep_token(seen: &Seen, attempt: &AttemptRow, now: Timestamp, plan: &mut Plan) {
+    if seen.row.state != TaskState::Claimed {
+        return;
+    }
+    let at = failure::after(
+        attempt.last_contact_at.unwrap_or(attempt.claimed_at),
+        limits::TOKEN_LIFE / 3,
+    );
+    if now >= at {
+        plan.keep_token = Some(attempt.id);
+        sooner(
+            &mut plan.look_at,
+            failure::after(now, limits::TOKEN_LIFE / 3),
+        );
+    } else {
+        sooner(&mut plan.look_at, at);
+    }
+}
+
 /// What an ended attempt leaves is cleared away; a pod of ours that no live attempt owns is as well.
 fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     let ended = |attempt: &&AttemptRow| attempt.ended_at.is_some() && !attempt.secret_gone;
@@ -254,8 +293,7 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
         && is_superseded(seen, pod)
         && pod.metadata.deletion_timestamp.is_none()
     {
-        let grace = u32::try_from(seen.limits().grace.as_secs()).ok();
-        plan.pod = pod.metadata.uid.clone().map(|uid| (uid, grace));
+        plan.pod.clone_from(&pod.metadata.uid);
     }
     let Some(attempt) = seen.ending() else { return };
     if seen.pod_of(attempt.id).is_some() {

@@ -205,9 +205,13 @@ fn node_lost(progress: &Progress, pod: &Pod, now: Timestamp) -> Option<Outcome> 
             format!("node {node} is marked out of service"),
         )),
         NodeHealth::Silent => {
-            let heard = progress.last_contact_at.or(progress.opened_at);
-            let heard =
-                heard.or_else(|| pod.metadata.creation_timestamp.as_ref().map(|time| time.0));
+            // Before the package is open nobody was heard: what is noted then is the operator's own.
+            let heard = progress
+                .opened_at
+                .and(progress.last_contact_at)
+                .or(progress.opened_at);
+            let created = || pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+            let heard = heard.or_else(created);
             let silent = heard.is_none_or(|at| past(at, RUNNER_SILENCE, now));
             silent.then(|| {
                 failed(
