@@ -1,4 +1,4 @@
-//! The client against a TLS server that answers what the test says.
+//! Calls and their answers, good and bad.
 
 use std::sync::Arc;
 

@@ -1,0 +1,14 @@
+//! The runner's life: the real program, an API over TLS, and a scripted agent that speaks Claude Code's protocol.
+
+#[cfg(test)]
+mod api;
+#[cfg(test)]
+mod conversation;
+#[cfg(test)]
+mod ends;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod network;
+#[cfg(test)]
+mod pod;

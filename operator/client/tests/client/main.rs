@@ -1,0 +1,4 @@
+//! The client against a TLS server that answers what the test says.
+
+#[cfg(test)]
+mod calls;
