@@ -1,4 +1,9 @@
 //! Stories of whole tasks against an apiserver in memory and a real store.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy knows tests by their attribute only, and these helpers serve nothing else"
+)]
 
 mod apiserver;
 mod crash;

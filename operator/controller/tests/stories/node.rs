@@ -46,6 +46,9 @@ impl Orders {
     }
 }
 
+/// Changes the pod, if it still is the same one.
+type Edit<'a> = dyn Fn(&dyn Fn(&mut Value)) + Sync + 'a;
+
 /// Where the node stands.
 pub(crate) struct Node {
     pub(crate) api: ApiServer,
@@ -111,7 +114,7 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
 }
 
 /// The runner's next step.
-async fn run(node: &Node, pod: &Value, edit: &(dyn Fn(&dyn Fn(&mut Value)) + Sync)) -> Option<()> {
+async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
     let Node {
         api,
         store,

@@ -68,7 +68,9 @@ async fn cell(state: TaskState, stop: Stop) {
         TaskState::Claimed => (Hold::Open, "hang"),
         TaskState::Preparing => (Hold::Start, "hang"),
         TaskState::Finishing => (Hold::End, "succeed"),
-        _ => (Hold::Nothing, "hang"),
+        TaskState::Queued | TaskState::Running | TaskState::Suspended | TaskState::Finished => {
+            (Hold::Nothing, "hang")
+        }
     };
     world.orders.hold(hold);
     if state == TaskState::Queued {
