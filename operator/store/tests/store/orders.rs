@@ -241,4 +241,29 @@ both! {
         }
         assert!(decided > 2 * lives, "the lives come to something: {decided}");
     }
+
+    async fn calls_at_once_neither_break_the_store_nor_wait_for_each_other(bed: Bed) {
+        let mut runner = TestRunner::deterministic();
+        let working: Vec<_> = (0..6).map(|_| {
+            let calls = proptest::collection::vec(call(), 100).new_tree(&mut runner).unwrap().current();
+            tokio::spawn(work(bed.clone(), calls))
+        }).collect();
+        for working in working {
+            working.await.unwrap();
+        }
+        bed.sound().await;
+        assert!(bed.store.summary().await.unwrap().holders <= 3);
+    }
+}
+
+/// One of several that share sessions, and so meet at every step.
+async fn work(bed: Bed, calls: Vec<Call>) {
+    let mut seen = Seen::default();
+    for call in calls {
+        match perform(&bed, &mut seen, call.clone()).await {
+            Ok(()) | Err(Error::Conflict { .. }) => {}
+            // Among them a deadlock, which the database would end after a second.
+            Err(error) => panic!("{call:?}: {error:?}"),
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use jiff::ToSpan as _;
 use protocol::{FailureClass, Outcome, limits};
-use store::{Authenticated, Decided};
+use secrecy::ExposeSecret as _;
+use store::{Authenticated, Decided, Faults, Settings};
 
 use crate::bed::{Bed, at, both, failed, lane, told};
 
@@ -72,4 +73,35 @@ both! {
         let found = bed.store.authenticate_token(token, at(5001)).await.unwrap().unwrap();
         assert_eq!(found.expires_at, at(5000).checked_add(LIFE.seconds()).unwrap());
     }
+}
+
+#[tokio::test]
+async fn no_credential_is_in_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = Settings::Sqlite {
+        path: folder.path().join("store.db"),
+    };
+    let bed = Bed::open(settings, Faults::default()).await;
+    let attempt = bed.running("reviewer", "hello").await;
+    let salt = bed.attempt(attempt).await.salt;
+    let secrets = [
+        bed.key.task_token(attempt, salt),
+        bed.key.runner_credential(attempt, salt),
+        bed.key.mac_key(attempt, salt).to_wire(),
+    ];
+    let holds = |bytes: &[u8], text: &str| {
+        bytes
+            .windows(text.len())
+            .any(|window| window == text.as_bytes())
+    };
+    let mut known = false;
+    for file in std::fs::read_dir(folder.path()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        known |= holds(&bytes, "reviewer");
+        for secret in &secrets {
+            assert!(!holds(&bytes, secret.expose_secret()));
+            assert!(!holds(&bytes, &secret.expose_secret()[4..]));
+        }
+    }
+    assert!(known, "what is looked for would be found");
 }
