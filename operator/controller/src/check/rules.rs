@@ -226,3 +226,148 @@ fn claims(listing: &Listing, found: &mut Vec<Violation>) {
 fn named(namespace: Option<String>, name: &str) -> String {
     format!("{}/{name}", namespace.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use store::AttemptRow;
+
+    use super::*;
+    use crate::fixtures;
+
+    fn pod(change: impl FnOnce(&mut serde_json::Value)) -> Pod {
+        let mut pod = json!({
+            "metadata": {"name": "s", "namespace": "team", "uid": "pod-uid", "labels": {
+                labels::TASK_ID: "00000000-0000-0000-0000-000000000007", labels::ATTEMPT: "1",
+                labels::SESSION: "s", labels::RUNTIME: "claude",
+            }},
+            "spec": {"automountServiceAccountToken": false, "containers": []},
+        });
+        change(&mut pod);
+        serde_json::from_value(pod).unwrap()
+    }
+
+    fn rows(change: impl FnOnce(&mut TaskRow, &mut AttemptRow)) -> Rows {
+        let mut seen = fixtures::running();
+        change(&mut seen.row, &mut seen.attempts[0]);
+        Rows {
+            by_object: HashMap::from([("task-uid".to_owned(), seen.row.id)]),
+            attempts: seen
+                .attempts
+                .iter()
+                .map(|attempt| (attempt.id, attempt.clone()))
+                .collect(),
+            tasks: HashMap::from([(seen.row.id, seen.row)]),
+            held: vec![seen.session],
+        }
+    }
+
+    fn listing(pods: Vec<Pod>) -> Listing {
+        let policy = json!({"metadata": {"name": BASE, "namespace": "team"}});
+        Listing {
+            tasks: vec![fixtures::task_object()],
+            pods,
+            claims: Vec::new(),
+            policies: vec![serde_json::from_value(policy).unwrap()],
+        }
+    }
+
+    fn rules(rows: &Rows, listing: &Listing) -> Vec<&'static str> {
+        violations(rows, listing)
+            .into_iter()
+            .map(|broken| broken.rule)
+            .collect()
+    }
+
+    #[test]
+    fn a_running_task_breaks_nothing() {
+        assert_eq!(
+            rules(&rows(|_, _| {}), &listing(vec![pod(|_| {})])),
+            Vec::<&str>::new()
+        );
+    }
+
+    #[test]
+    fn each_promise_is_noticed_when_it_breaks() {
+        let calm = || rows(|_, _| {});
+        let one = |change: fn(&mut serde_json::Value)| listing(vec![pod(change)]);
+        let mut unwalled = one(|_| {});
+        unwalled.policies.clear();
+        let mut objectless = one(|_| {});
+        objectless.tasks.clear();
+        let mut owned = one(|_| {});
+        let owner = json!([{"apiVersion": "mooring.dev/v1alpha1", "kind": "AgentSession", "name": "s", "uid": "u"}]);
+        let claim =
+            json!({"metadata": {"name": "c", "namespace": "team", "ownerReferences": owner}});
+        owned.claims.push(serde_json::from_value(claim).unwrap());
+        let mut unheld = calm();
+        unheld.held.clear();
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        let over = rows(|row, attempt| {
+            let verdict = json!({"outcome": "succeeded", "at": now});
+            row.verdict = Some(serde_json::from_value(verdict).unwrap());
+            row.state = TaskState::Finished;
+            attempt.ended_at = Some(now);
+        });
+        let cases = [
+            (
+                calm(),
+                listing(vec![
+                    pod(|_| {}),
+                    pod(|pod| pod["metadata"]["name"] = json!("t")),
+                ]),
+                "a session has one pod",
+            ),
+            (
+                calm(),
+                one(|pod| pod["spec"]["automountServiceAccountToken"] = json!(true)),
+                "an agent's pod has no Kubernetes credentials and no privileges",
+            ),
+            (
+                calm(),
+                one(|pod| pod["metadata"]["labels"][labels::ATTEMPT] = json!("2")),
+                "a pod belongs to an attempt of the store",
+            ),
+            (
+                calm(),
+                one(|pod| pod["metadata"]["labels"][labels::TASK_ID] = json!("x")),
+                "a pod of ours names its task and attempt",
+            ),
+            (
+                calm(),
+                one(|pod| pod["metadata"]["uid"] = json!("other")),
+                "an attempt has one pod",
+            ),
+            (
+                unheld,
+                one(|_| {}),
+                "a pod's attempt holds its session until the pod is gone",
+            ),
+            (
+                rows(|_, attempt| attempt.ended_at = Some(now)),
+                one(|_| {}),
+                "the pod of an ended attempt is being deleted",
+            ),
+            (
+                calm(),
+                unwalled,
+                "a pod is under the network policies of its namespace",
+            ),
+            (
+                calm(),
+                objectless,
+                "a task whose object is gone is cancelled",
+            ),
+            (calm(), owned, "nobody owns a session's volume claim"),
+            (
+                over,
+                listing(Vec::new()),
+                "nothing is left of a finished task's Secrets",
+            ),
+        ];
+        for (rows, listing, rule) in cases {
+            let found = rules(&rows, &listing);
+            assert!(found.contains(&rule), "{rule}: {found:?}");
+        }
+    }
+}

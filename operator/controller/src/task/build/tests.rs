@@ -1,5 +1,5 @@
 use crds::names::{claim_name, secret_name, session_name};
-use crds::{AgentSession, AgentTask, Subject, SubjectKind};
+use crds::{AgentSession, Subject, SubjectKind};
 use protocol::{InstallationKey, Salt, TaskId};
 use serde_json::json;
 
@@ -37,15 +37,6 @@ fn session_object(kin: &Kin) -> AgentSession {
     let mut made = session(kin, &subject, &fixtures::runtime("claude").spec);
     made.metadata.uid = Some("session-uid".to_owned());
     made
-}
-
-fn task_object() -> AgentTask {
-    serde_json::from_value(json!({
-        "apiVersion": "mooring.dev/v1alpha1", "kind": "AgentTask",
-        "metadata": {"name": "hello-1", "namespace": "team", "uid": "task-uid"},
-        "spec": {"agentRef": {"name": "reviewer"}, "subject": {"kind": "Key", "name": "hello"}, "prompt": "p"},
-    }))
-    .unwrap()
 }
 
 fn install() -> Install {
@@ -125,7 +116,7 @@ fn session_claim_and_secret() {
     let secret = secret(
         &kin,
         &names(&kin),
-        owner(&task_object()).unwrap(),
+        owner(&fixtures::task_object()).unwrap(),
         &token,
         "CA\n",
     );

@@ -81,3 +81,128 @@ fn silent(node: &Node) -> Fence {
     );
     Fence::Closed { until: None, why }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn pod(status: serde_json::Value) -> Arc<Pod> {
+        let object = json!({"metadata": {"uid": "pod-uid"}, "spec": {"nodeName": "node-1", "containers": []}, "status": status});
+        Arc::new(serde_json::from_value(object).unwrap())
+    }
+
+    /// The attempt ended at 2000; its pod was noticed to be absent at 2000 too.
+    fn absent(node: NodeHealth, nodes: Vec<Node>) -> Seen {
+        let mut seen = fixtures::running();
+        seen.attempts[0].ended_at = Some(at(2_000));
+        seen.absent_since = Some(at(2_000));
+        seen.node = node;
+        seen.nodes = nodes.into_iter().map(Arc::new).collect();
+        seen
+    }
+
+    fn is_dead_at(seen: &Seen, second: i64) -> bool {
+        fence(seen, &seen.attempts[0], at(second)) == Fence::Dead
+    }
+
+    #[test]
+    fn a_pod_that_was_seen_dead_is() {
+        let mut seen = absent(
+            NodeHealth::Ready,
+            vec![fixtures::node("node-1", "True", 0, &[])],
+        );
+        seen.last_sight = Some(pod(json!({"phase": "Failed"})));
+        assert!(is_dead_at(&seen, 2_000));
+        seen.last_sight = Some(pod(json!({"phase": "Running"})));
+        assert!(!is_dead_at(&seen, 2_000));
+    }
+
+    #[test]
+    fn a_node_that_is_well_gets_time_to_end_it() {
+        // 15 seconds of grace and the margin.
+        let well = absent(
+            NodeHealth::Ready,
+            vec![fixtures::node("node-1", "True", 0, &[])],
+        );
+        assert!(!is_dead_at(&well, 2_074) && is_dead_at(&well, 2_075));
+        let came_back = absent(
+            NodeHealth::Ready,
+            vec![fixtures::node("node-1", "True", 2_050, &[])],
+        );
+        assert!(!is_dead_at(&came_back, 2_124) && is_dead_at(&came_back, 2_125));
+    }
+
+    #[test]
+    fn a_silent_node_keeps_the_fence_closed_for_ever() {
+        let silent = absent(
+            NodeHealth::Silent,
+            vec![fixtures::node("node-1", "Unknown", 2_001, &[])],
+        );
+        assert!(!is_dead_at(&silent, 1_000_000));
+        let Fence::Closed { until: None, why } = fence(&silent, &silent.attempts[0], at(9_999))
+        else {
+            panic!("open")
+        };
+        assert!(
+            why.contains("node-1") && why.contains("out-of-service"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_node_that_is_gone_or_off_runs_nothing() {
+        let off = fixtures::node(
+            "node-1",
+            "Unknown",
+            0,
+            &["node.kubernetes.io/out-of-service"],
+        );
+        assert!(is_dead_at(
+            &absent(NodeHealth::OutOfService, vec![off]),
+            2_000
+        ));
+        assert!(is_dead_at(&absent(NodeHealth::Gone, Vec::new()), 2_000));
+    }
+
+    #[test]
+    fn where_the_node_is_not_known_every_one_is_asked() {
+        let two = |other| {
+            vec![
+                fixtures::node("node-1", "True", 0, &[]),
+                fixtures::node("node-2", other, 0, &[]),
+            ]
+        };
+        assert!(is_dead_at(&absent(NodeHealth::None, two("True")), 2_075));
+        assert!(!is_dead_at(
+            &absent(NodeHealth::None, two("Unknown")),
+            1_000_000
+        ));
+    }
+
+    #[test]
+    fn without_its_runtime_the_longest_grace_counts() {
+        let mut seen = absent(
+            NodeHealth::Ready,
+            vec![fixtures::node("node-1", "True", 0, &[])],
+        );
+        seen.runtime = None;
+        assert!(!is_dead_at(&seen, 2_659) && is_dead_at(&seen, 2_660));
+    }
+
+    #[test]
+    fn a_pod_that_was_never_made_needs_no_fence() {
+        let mut seen = absent(NodeHealth::None, Vec::new());
+        seen.attempts[0].pod_uid = None;
+        assert!(is_dead_at(&seen, 2_000));
+    }
+}
