@@ -222,6 +222,7 @@ impl Attempt<'_> {
             reaper: Arc::clone(&self.reaper),
             ladder: provider.ladder(),
             grace: stop::budget(package.timeouts.grace_seconds),
+            cgroup: &self.layout.cgroup,
             deadline: (
                 Instant::now() + Duration::from_secs(seconds.into()),
                 seconds,

@@ -9,6 +9,9 @@ use protocol::{
 use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
 use crate::turn::TurnEnd;
 
+/// The signal with which the kernel kills.
+const KILL: i32 = 9;
+
 /// What a result says of the run itself; the rest of a result the runner knows without it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
@@ -130,16 +133,24 @@ fn outcome(end: &TurnEnd, provider: &str, policy: SessionPolicy) -> Outcome {
     if let Some(cause) = end.stopped {
         return cause.outcome();
     }
+    let Exit { code, signal } = end.exit.unwrap_or(Exit {
+        code: None,
+        signal: None,
+    });
+    if end.oom_kills > 0 && signal == Some(KILL) {
+        return Outcome::Failed {
+            class: FailureClass::OOMKilled,
+            message: "the kernel killed the agent's program for want of memory".to_owned(),
+            exit_code: code,
+            signal,
+        };
+    }
     let rejected = matches!(end.result.resume, ResumeOutcome::Rejected(_));
     let class = if rejected && policy == SessionPolicy::Require {
         FailureClass::SessionUnavailable
     } else {
         class
     };
-    let Exit { code, signal } = end.exit.unwrap_or(Exit {
-        code: None,
-        signal: None,
-    });
     Outcome::Failed {
         class,
         message: with_stderr(message, provider, &end.stderr),
@@ -209,6 +220,7 @@ mod tests {
             }),
             stderr: String::new(),
             used_tools: false,
+            oom_kills: 0,
         }
     }
 
@@ -280,6 +292,23 @@ mod tests {
             };
             let conclusion = conclude(stopped, "claude", None, SessionPolicy::Resume);
             assert_eq!(conclusion.outcome.class(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_kill_for_want_of_memory_is_none_of_the_agents() {
+        for (oom_kills, signal, wanted) in [
+            (1, Some(KILL), FailureClass::OOMKilled),
+            (0, Some(KILL), FailureClass::SessionRejected),
+            (1, Some(15), FailureClass::SessionRejected),
+        ] {
+            let killed = TurnEnd {
+                oom_kills,
+                exit: Some(Exit { code: None, signal }),
+                ..end(failed(), ResumeOutcome::NotAsked)
+            };
+            let conclusion = conclude(killed, "claude", None, SessionPolicy::Resume);
+            assert_eq!(conclusion.outcome.class(), Some(wanted));
         }
     }
 

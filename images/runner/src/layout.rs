@@ -4,6 +4,9 @@ use std::path::{Path, PathBuf};
 
 use protocol::paths;
 
+/// Where containers find their control groups.
+const CGROUP: &str = "/sys/fs/cgroup";
+
 /// The paths of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -23,6 +26,8 @@ pub struct Layout {
     pub ca_file: PathBuf,
     /// Programs, put on `PATH`.
     pub bin: PathBuf,
+    /// The container's control groups.
+    pub cgroup: PathBuf,
     /// Where the kubelet reads the termination message.
     pub termination_log: PathBuf,
 }
@@ -41,6 +46,7 @@ impl Layout {
             token_file: at(paths::TOKEN_FILE),
             ca_file: at(paths::CA_FILE),
             bin: at(paths::BIN),
+            cgroup: at(CGROUP),
             termination_log: at(paths::TERMINATION_LOG),
         }
     }

@@ -17,6 +17,7 @@ pub mod journal;
 pub mod layout;
 pub mod life;
 pub mod lines;
+pub mod memory;
 pub mod open;
 pub mod outbox;
 pub mod prepare;

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use crate::adapter::{
 use crate::host::{Host, Message};
 use crate::journal::Journal;
 use crate::lines::{Line, Lines};
+use crate::memory::oom_kills;
 use crate::processes::{Ended, Reaper, end_all, signal_all};
 use crate::spawn::Child;
 use crate::stop::{Rung, StopCause, schedule};
@@ -52,6 +54,8 @@ pub struct Surroundings<'a> {
     pub grace: Duration,
     /// When it has to end, and after how many seconds that is.
     pub deadline: (Instant, u32),
+    /// The container's control groups.
+    pub cgroup: &'a Path,
 }
 
 /// How a run ended.
@@ -67,6 +71,8 @@ pub struct TurnEnd {
     pub stderr: String,
     /// True once a tool was used: the run has had effects.
     pub used_tools: bool,
+    /// How many processes the kernel killed for want of memory meanwhile.
+    pub oom_kills: u64,
 }
 
 /// Drives a CLI that was just started.
@@ -85,6 +91,7 @@ pub async fn drive(
     } = child;
     let mut stdout = Lines::new(stdout, limits::LINE_BYTES);
     let mut stderr = Lines::new(stderr, STDERR_BYTES);
+    let killed_before = oom_kills(around.cgroup);
     let mut turn = Turn::new(adapter, around, writer(input, stdin));
     while !turn.is_over() {
         let due = turn.next_due();
@@ -103,7 +110,7 @@ pub async fn drive(
         turn.step(step);
         turn.tick(Instant::now());
     }
-    turn.end().await
+    turn.end(killed_before.unwrap_or_default()).await
 }
 
 /// What happened.
@@ -332,7 +339,7 @@ impl<'t, 'a> Turn<'t, 'a> {
     }
 
     /// Ends what is left and gives the whole.
-    async fn end(mut self) -> TurnEnd {
+    async fn end(mut self, killed_before: u64) -> TurnEnd {
         let sweep = match self.sweep.take() {
             Some(sweep) => sweep.await.unwrap_or_default(),
             None => end_all(&self.around.reaper, Duration::ZERO).await,
@@ -351,6 +358,14 @@ impl<'t, 'a> Turn<'t, 'a> {
             }
             self.around.journal.remark(LogLevel::Info, words);
         }
+        let oom_kills = oom_kills(self.around.cgroup).unwrap_or_default();
+        let oom_kills = oom_kills.saturating_sub(killed_before);
+        if oom_kills > 0 {
+            self.around.journal.remark(
+                LogLevel::Warn,
+                format!("the kernel killed {oom_kills} processes of the pod for want of memory"),
+            );
+        }
         let unknown = Exit {
             code: None,
             signal: None,
@@ -362,6 +377,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             exit: self.exit,
             stderr: self.stderr.text(),
             used_tools: self.used_tools,
+            oom_kills,
         }
     }
 }

@@ -53,6 +53,20 @@ async fn a_crash_is_one_of_the_agent() {
 }
 
 #[tokio::test]
+async fn a_kill_for_want_of_memory_is_told_from_a_crash() {
+    let pod = Pod::new();
+    fs::create_dir_all(pod.at("sys/fs/cgroup")).unwrap();
+    fs::write(pod.at("sys/fs/cgroup/memory.events"), "oom_kill 3\n").unwrap();
+    let script = "do: run echo 'oom_kill 4' > ../../sys/fs/cgroup/memory.events; kill -KILL $PPID";
+    let (result, said, _) = run(&pod, script).await;
+    assert_eq!(class(&result), Some(FailureClass::OOMKilled));
+    assert!(
+        said.contains("killed 1 processes of the pod for want of memory"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
 async fn a_cli_that_is_not_there_is_named() {
     let pod = Pod::new();
     let mut package = package("x");
