@@ -28,6 +28,8 @@ const HTTP1: &[u8] = b"http/1.1";
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// Between two signs of life of an idle HTTP/2 connection, and how long one may be missing.
 const PING: Duration = Duration::from_secs(20);
+/// Bytes of a body that an HTTP/2 client may send ahead.
+const WINDOW: u32 = 256 * 1024;
 /// How long a connection that is one too many may take to hear so.
 const REFUSAL: Duration = Duration::from_secs(5);
 
@@ -200,6 +202,9 @@ impl Connection {
             .timer(TokioTimer::new())
             .max_header_list_size(u32::try_from(HEADER_BYTES).unwrap_or(u32::MAX))
             .max_concurrent_streams(STREAMS)
+            // What may arrive before it is asked for, also from who is then refused.
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(2 * WINDOW)
             .keep_alive_interval(PING)
             .keep_alive_timeout(PING);
         builder
