@@ -327,6 +327,21 @@ impl Workspace {
             .await?)
     }
 
+    /// The provider's id of the conversation of a task that has ended. The session says it once its pod is gone.
+    ///
+    /// # Errors
+    /// When it is never said.
+    pub async fn conversation_of(&self, task: &AgentTask) -> Result<String> {
+        let name = objects::text(task, "/status/sessionName")?;
+        let idle = |session: Option<&AgentSession>| {
+            session
+                .filter(|session| objects::is_true(*session, "Idle"))
+                .cloned()
+        };
+        let session = wait::object(&self.api(), &name, "is idle", USUAL, idle).await?;
+        objects::text(&session, "/status/providerSession/id")
+    }
+
     /// The volume claim of a task's session.
     ///
     /// # Errors

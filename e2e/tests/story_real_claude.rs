@@ -2,7 +2,6 @@
 //! home, a read-only root, or how it finds its sessions. Its model plays a script, in a pod of its own.
 
 use anyhow::{Context as _, Result, ensure};
-use crds::AgentTask;
 use e2e::objects::{at, text};
 use e2e::script::Script;
 use e2e::wait::{self, USUAL};
@@ -140,13 +139,6 @@ fn holds(requests: &[Value], word: &str) -> bool {
         .any(|request| request["body"].to_string().contains(word))
 }
 
-async fn conversation(workspace: &Workspace, task: &AgentTask) -> Result<String> {
-    text(
-        &workspace.session_of(task).await?,
-        "/status/providerSession/id",
-    )
-}
-
 #[tokio::test]
 async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> {
     story("claude", async |workspace| {
@@ -203,8 +195,8 @@ async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> 
         );
 
         assert_eq!(
-            conversation(workspace, &second).await?,
-            conversation(workspace, &first).await?
+            workspace.conversation_of(&second).await?,
+            workspace.conversation_of(&first).await?
         );
         assert_ne!(
             at(&first, "/status/attempts/0/podUid"),

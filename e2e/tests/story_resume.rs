@@ -51,13 +51,6 @@ fn pod_uid(task: &AgentTask) -> Result<String> {
     text(task, "/status/attempts/0/podUid")
 }
 
-async fn provider_session(workspace: &Workspace, task: &AgentTask) -> Result<String> {
-    text(
-        &workspace.session_of(task).await?,
-        "/status/providerSession/id",
-    )
-}
-
 #[tokio::test]
 async fn a_second_task_goes_on_with_the_conversation() -> Result<()> {
     story("resume", async |workspace| {
@@ -67,7 +60,7 @@ async fn a_second_task_goes_on_with_the_conversation() -> Result<()> {
         succeeded(&first)?;
         ensure!(!summary(&first).contains(&word), "the first answer gives the word away");
         let claim = workspace.claim_of(&first).await?.uid();
-        let conversation = provider_session(workspace, &first).await?;
+        let conversation = workspace.conversation_of(&first).await?;
         only_the_conversation_holds(&word, &workspace.folder_of(&first).await?)?;
 
         // What the pod is given is shown before the agent recalls: environment, mounted files of ours, its own prompt.
@@ -79,7 +72,7 @@ async fn a_second_task_goes_on_with_the_conversation() -> Result<()> {
         ensure!(summary(&second).contains(&word), "it does not know the word: {}", summary(&second));
         assert_ne!(pod_uid(&second)?, pod_uid(&first)?, "not another pod");
         assert_eq!(workspace.claim_of(&second).await?.uid(), claim, "not the same volume");
-        assert_eq!(provider_session(workspace, &second).await?, conversation, "not the same conversation");
+        assert_eq!(workspace.conversation_of(&second).await?, conversation, "not the same conversation");
         for part in ["volume", "workdir", "session", "provider"] {
             assert_eq!(resumed(&second, part)?, "Yes", "{part}");
         }
@@ -161,7 +154,7 @@ async fn fresh(workspace: &Workspace) -> Result<()> {
     let word = word()?;
     let first = workspace.run("fresh-1", "fresh", &remember(&word)).await?;
     succeeded(&first)?;
-    let before = provider_session(workspace, &first).await?;
+    let before = workspace.conversation_of(&first).await?;
     let draft = objects::task("fresh-2", "fresh", &Script::new().recall())
         .set("/spec/session/policy", "Fresh");
     let second = workspace.run_task(&draft).await?;
@@ -170,7 +163,7 @@ async fn fresh(workspace: &Workspace) -> Result<()> {
         !summary(&second).contains(&word),
         "a fresh conversation knows the word"
     );
-    assert_ne!(provider_session(workspace, &second).await?, before);
+    assert_ne!(workspace.conversation_of(&second).await?, before);
     assert_eq!(resumed(&second, "volume")?, "Yes", "the files stay");
     Ok(())
 }
