@@ -13,7 +13,7 @@ use store::Decided;
 use super::bring_up::{Brought, bring_up};
 use super::decide::{Plan, Step};
 use super::observe::Seen;
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Standing};
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Grade;
@@ -80,7 +80,12 @@ fn tell(ctx: &Context, seen: &Seen, outcome: &Outcome) {
         }
         Outcome::Failed { class, message, .. } => {
             tracing::info!(task.id = %task, task.name = %name, %namespace, class = class.as_str(), %message, "a task failed");
-            if let Some(object) = seen.object.get() {
+            // A namespace that is going takes no Event.
+            let object = seen
+                .object
+                .get()
+                .filter(|_| seen.standing != Standing::Going);
+            if let Some(object) = object {
                 ctx.events.record(
                     object.as_ref(),
                     Grade::Warning,

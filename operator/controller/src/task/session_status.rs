@@ -19,26 +19,47 @@ use crate::patch;
 /// What lasts no longer than this is not worth a write.
 const WORTH_A_WRITE: Duration = Duration::from_secs(2);
 
-/// The status to be written, if it differs and it is time. With `released` it is the one after the release
-/// that the same pass will do.
+/// From the end of a pod's last process to the end of its object, as a kubelet usually does it.
+const POD_REMOVAL: Duration = Duration::from_secs(10);
+
+/// When the session's status is worth a look by this task's pass, if ever. With `released` as it is after
+/// the release that the same pass will do.
+#[must_use]
+pub fn due(seen: &Seen, released: bool) -> Option<Timestamp> {
+    let holder = seen.session.holder.as_ref().filter(|_| !released);
+    let Some(holder) = holder else {
+        return (seen.session.runs > 0 && is_last_user(seen)).then_some(seen.row.created_at);
+    };
+    if holder.attempt.task != seen.row.id {
+        // Another task's turn is told by that task's passes.
+        return None;
+    }
+    if seen.live().is_some() {
+        return Some(after(holder.since, WORTH_A_WRITE));
+    }
+    let ended = seen.ending()?.ended_at?;
+    // Clearing away is worth a word when it takes longer than that of a pod that ends as it should.
+    let usual = if seen.pod.is_some() {
+        seen.grace() + POD_REMOVAL
+    } else {
+        WORTH_A_WRITE
+    };
+    Some(after(ended, usual))
+}
+
+/// The status to be written, if it differs and is due.
 #[must_use]
 pub fn wanted(seen: &Seen, released: bool, now: Timestamp) -> Option<AgentSessionStatus> {
     let object = seen.session_object.as_ref()?;
-    let lasts = |since| now >= after(since, WORTH_A_WRITE);
-    let holder = seen.session.holder.as_ref().filter(|_| !released);
-    let is_time = match (holder, seen.live(), seen.ending()) {
-        (None, _, _) => seen.session.runs > 0 && is_last_user(seen),
-        // Another task's turn is told by that task's passes.
-        (Some(holder), _, _) if holder.attempt.task != seen.row.id => false,
-        (Some(holder), Some(_), _) => lasts(holder.since),
-        (Some(_), None, Some(ending)) => ending.ended_at.is_some_and(lasts),
-        (Some(_), None, None) => false,
-    };
-    if !is_time {
+    if due(seen, released).is_none_or(|due| now < due) {
         return None;
     }
     let old = object.status.clone().unwrap_or_default();
     let new = status(seen, released, object.metadata.generation, &old, now);
+    if seen.live().is_some() && patch::same_conditions(&old.conditions, &new.conditions) {
+        // Where the pod runs is told at the end of the turn.
+        return None;
+    }
     patch::status_patch(&old, &new).map(|_| new)
 }
 

@@ -331,7 +331,7 @@ fn statuses(seen: &Seen, now: Timestamp, plan: &mut Plan) {
         let settled = status::is_settled(&seen.row, seen.attempt(), now);
         if settled {
             let new = status::status(seen, &old, now);
-            plan.status = status::differs(&old, &new).then(|| Box::new(new));
+            plan.status = status::differs(seen.row.state, &old, &new).then(|| Box::new(new));
         } else {
             sooner(
                 &mut plan.look_at,
@@ -340,6 +340,9 @@ fn statuses(seen: &Seen, now: Timestamp, plan: &mut Plan) {
         }
     }
     let released = plan.release.is_some();
+    if let Some(due) = session_status::due(seen, released).filter(|due| now < *due) {
+        sooner(&mut plan.look_at, due);
+    }
     plan.session_status = session_status::wanted(seen, released, now).map(Box::new);
 }
 

@@ -20,14 +20,14 @@ const WORTH_A_WRITE: Duration = Duration::from_secs(2);
 /// Since when the task is where it is.
 #[must_use]
 pub fn phase_start(row: &TaskRow, attempt: Option<&AttemptRow>) -> Timestamp {
-    match row.state {
-        TaskState::Claimed | TaskState::Preparing | TaskState::Running => {
-            attempt.map_or(row.created_at, |attempt| attempt.claimed_at)
-        }
+    let since = match row.state {
+        TaskState::Claimed | TaskState::Running => attempt.map(|attempt| attempt.claimed_at),
+        TaskState::Preparing => attempt.and_then(|attempt| attempt.opened_at),
         TaskState::Queued | TaskState::Finishing | TaskState::Suspended | TaskState::Finished => {
-            row.created_at
+            None
         }
-    }
+    };
+    since.unwrap_or(row.created_at)
 }
 
 /// When the task's phase is worth a write, if it lasts until then.
@@ -81,9 +81,17 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
     }
 }
 
-/// True when there is something to write.
+/// True when there is something to write. While the pod starts, where it does so is not worth a write of its
+/// own; the next one tells.
 #[must_use]
-pub fn differs(old: &AgentTaskStatus, new: &AgentTaskStatus) -> bool {
+pub fn differs(state: TaskState, old: &AgentTaskStatus, new: &AgentTaskStatus) -> bool {
+    if matches!(state, TaskState::Claimed | TaskState::Preparing) {
+        let told = AgentTaskStatus {
+            attempts: old.attempts.clone(),
+            ..new.clone()
+        };
+        return patch::status_patch(old, &told).is_some();
+    }
     patch::status_patch(old, new).is_some()
 }
 
