@@ -18,7 +18,7 @@ pub struct TaskResult {
     pub output: String,
     /// From the start of the CLI to its end.
     pub duration_ms: u64,
-    /// The conversation that can be resumed; absent means that no pointer is to be kept.
+    /// The conversation that can be resumed; absent leaves what is known as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider_session: Option<ProviderSession>,
     /// Provider session ids that can never be resumed again.
