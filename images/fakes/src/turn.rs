@@ -138,7 +138,7 @@ impl Agent {
                     .extend((0..mebibytes).map(|n| vec![(n % 255) as u8 + 1; 1 << 20]));
             }
             Step::IgnoreTerm => {
-                // Blocked rather than ignored: there is one thread, and std lifts it for children.
+                // Blocked rather than ignored, which safe code can do: there is but one thread.
                 let mut signals = SigSet::empty();
                 signals.add(Signal::SIGTERM);
                 signals.thread_block().map_err(io::Error::from)?;

@@ -23,6 +23,7 @@ use crate::prepare::{Preparation, Prepared, prepare};
 use crate::processes::Reaper;
 use crate::resume::{Decision, Found, decide, message};
 use crate::settings::Settings;
+use crate::signals::Blocked;
 use crate::spawn::spawn;
 use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
@@ -47,6 +48,8 @@ pub struct Attempt<'a> {
     pub opened_at: Instant,
     /// Buries processes.
     pub reaper: Arc<Reaper>,
+    /// The signals that its child gets back.
+    pub blocked: &'a Blocked,
 }
 
 /// How the middle ended.
@@ -87,7 +90,7 @@ impl Attempt<'_> {
         tell_foreign(journal, &prepared.foreign);
 
         let (decision, session) = decide(package, |id| self.look(provider, id));
-        info!(?decision, "the conversation");
+        info!(resumes = asked(&decision).is_some(), "the workdir stands");
         let started = Instant::now();
         let conclusion = self.converse(provider, decision, journal, host).await;
         Ran {
@@ -173,7 +176,7 @@ impl Attempt<'_> {
         let fresh = may_start_fresh(&end, policy).map(str::to_owned);
         let first = conclude(end, provider.id(), asked, policy);
         let Some(words) = fresh else { return first };
-        warn!(%words, "the conversation was refused; starting a new one");
+        warn!("the conversation was refused; starting a new one");
         journal.remark(
             LogLevel::Warn,
             format!("the conversation cannot be continued ({words}): the turn starts anew"),
@@ -208,8 +211,14 @@ impl Attempt<'_> {
         let environment =
             self.environment
                 .of_agent(self.layout, &self.settings.api, &line.env_defaults);
-        let child = spawn(&line.argv, &environment, &self.layout.work, &self.reaper)
-            .map_err(|error| refuse(Outcome::failed(error.class(), error.to_string())))?;
+        let child = spawn(
+            &line.argv,
+            &environment,
+            &self.layout.work,
+            &self.reaper,
+            self.blocked,
+        )
+        .map_err(|error| refuse(Outcome::failed(error.class(), error.to_string())))?;
         info!(pid = child.pid.as_raw_nonzero(), "the agent's program runs");
         tokio::spawn(tell_started(
             self.client.clone(),

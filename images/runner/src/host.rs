@@ -93,6 +93,7 @@ impl Host {
     /// The next message. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Message {
         tokio::select! {
+            biased;
             cause = cause(&mut self.stop), if !self.told => {
                 self.told = true;
                 Message::Stop(cause)
@@ -117,7 +118,7 @@ async fn cause(stop: &mut watch::Receiver<Option<StopCause>>) -> StopCause {
 /// Takes signals for as long as the runner lives.
 ///
 /// Buries children, and turns an order to end from outside into a stop. One from inside the pod is the agent's own doing: it ends nothing, and the timeline says so.
-pub async fn take_signals(signals: Signals, reaper: Arc<Reaper>, host: HostSender) {
+pub async fn take_signals(mut signals: Signals, reaper: Arc<Reaper>, host: HostSender) {
     let mut told = 0;
     loop {
         match signals.next().await {

@@ -96,6 +96,7 @@ pub async fn live(
         opened: &opened,
         opened_at,
         reaper,
+        blocked: &blocked,
     }
     .run(&mut journal, &mut host)
     .await;
@@ -150,7 +151,7 @@ async fn report(
         key: &opened.key,
         termination_log: &layout.termination_log,
         patience: settings.patience(),
-        hurry: std::time::Duration::from_secs(grace.into()) - stop::budget(grace),
+        hurry: stop::reserve(grace),
     };
     let attempt = opened.package.attempt;
     let message = TerminationMessage { attempt, result };

@@ -10,7 +10,7 @@ use runner::life::{leave_failure, live};
 use runner::settings::Settings;
 use runner::signals;
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
-use tracing_subscriber::EnvFilter;
+use tracing::level_filters::LevelFilter;
 
 /// Runs one attempt of a task in its pod, or installs itself for that.
 ///
@@ -18,9 +18,9 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, Parser)]
 #[command(name = "mooring-runner", version)]
 struct Arguments {
-    /// What to log to stderr, for example `debug`.
+    /// What to log to stderr: off, error, warn, info, debug or trace.
     #[arg(long, env = "MOORING_LOG", default_value = "info", global = true)]
-    log: String,
+    log: LevelFilter,
     #[command(subcommand)]
     command: Command,
 }
@@ -35,9 +35,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let filter = EnvFilter::try_new(&arguments.log).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_max_level(arguments.log)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();

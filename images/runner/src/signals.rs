@@ -1,20 +1,24 @@
-//! Signals as messages with their sender, read from one descriptor: no handler, no thread.
+//! Signals as messages with their sender, read from one descriptor.
+//!
+//! For that they are blocked, and a child would inherit it: a CLI that hears neither TERM nor the end of its
+//! own children. So the block is lifted while a child is started. A signal that comes just then goes to a
+//! handler and is not lost, only its sender is; an agent that could have sent it does not run yet.
 
 use std::io;
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tokio::io::unix::AsyncFd;
+use tokio::signal::unix::{self, SignalKind};
 
 /// Signals that ask for the end. Images may name another one than TERM as theirs.
 const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT];
 
 /// Signals that are taken as messages.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Blocked(SigSet);
 
-/// Keeps the signals from their default effect. To be called before there is a second thread; children get
-/// their signals back when they are started.
+/// Keeps the signals from their default effect. To be called before there is a second thread.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -24,6 +28,19 @@ pub fn block() -> io::Result<Blocked> {
     signals.add(Signal::SIGCHLD);
     signals.thread_block()?;
     Ok(Blocked(signals))
+}
+
+impl Blocked {
+    /// Starts a child that has its signals.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn lifted<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
+        self.0.thread_unblock()?;
+        let started = start();
+        self.0.thread_block()?;
+        Ok(started)
+    }
 }
 
 /// What came.
@@ -61,7 +78,11 @@ fn sender(own_pid: u32, sender_pid: u32) -> Sender {
 
 /// The stream of signals.
 #[derive(Debug)]
-pub struct Signals(AsyncFd<SignalFd>);
+pub struct Signals {
+    fd: AsyncFd<SignalFd>,
+    /// Take what comes while the block is lifted.
+    handlers: [unix::Signal; ENDING.len()],
+}
 
 impl Signals {
     /// Reads the blocked signals, in a runtime with I/O.
@@ -75,32 +96,53 @@ impl Signals {
             deprecated,
             reason = "its replacement is unsafe; SignalFd owns its descriptor and keeps it open, as that one asks"
         )]
-        AsyncFd::new(fd).map(Self)
+        let fd = AsyncFd::new(fd)?;
+        let handlers = [
+            unix::signal(SignalKind::terminate())?,
+            unix::signal(SignalKind::interrupt())?,
+            unix::signal(SignalKind::quit())?,
+        ];
+        Ok(Self { fd, handlers })
     }
 
     /// The next signal. Dropping the future loses nothing.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub async fn next(&self) -> io::Result<Received> {
-        loop {
-            let mut ready = self.0.readable().await?;
-            let read = ready.try_io(|fd| match fd.get_ref().read_signal() {
-                Ok(Some(signal)) => Ok(signal),
-                Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
-                Err(error) => Err(error.into()),
-            });
-            let Ok(signal) = read else { continue };
-            let signal = signal?;
-            return Ok(if signal.ssi_signo == Signal::SIGCHLD as u32 {
-                Received::ChildEnded
-            } else {
-                Received::End {
-                    signal: signal.ssi_signo,
-                    sender: sender(std::process::id(), signal.ssi_pid),
-                }
-            });
-        }
+    pub async fn next(&mut self) -> io::Result<Received> {
+        let Self { fd, handlers } = self;
+        let [term, int, quit] = handlers;
+        let signal = tokio::select! {
+            received = read(fd) => return received,
+            _ = term.recv() => Signal::SIGTERM,
+            _ = int.recv() => Signal::SIGINT,
+            _ = quit.recv() => Signal::SIGQUIT,
+        };
+        Ok(Received::End {
+            signal: signal as u32,
+            sender: Sender::Outside,
+        })
+    }
+}
+
+async fn read(fd: &AsyncFd<SignalFd>) -> io::Result<Received> {
+    loop {
+        let mut ready = fd.readable().await?;
+        let read = ready.try_io(|fd| match fd.get_ref().read_signal() {
+            Ok(Some(signal)) => Ok(signal),
+            Ok(None) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(error) => Err(error.into()),
+        });
+        let Ok(signal) = read else { continue };
+        let signal = signal?;
+        return Ok(if signal.ssi_signo == Signal::SIGCHLD as u32 {
+            Received::ChildEnded
+        } else {
+            Received::End {
+                signal: signal.ssi_signo,
+                sender: sender(std::process::id(), signal.ssi_pid),
+            }
+        });
     }
 }
 

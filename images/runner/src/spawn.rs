@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use crate::adapter::Exit;
 use crate::environment::Environment;
 use crate::processes::Reaper;
+use crate::signals::Blocked;
 
 /// A running CLI.
 #[derive(Debug)]
@@ -45,6 +46,9 @@ pub enum SpawnError {
         /// Why.
         source: io::Error,
     },
+    /// Signals cannot be given back to it.
+    #[error("the agent's signals cannot be set: {0}")]
+    Signals(#[source] io::Error),
     /// Its stdio cannot be made.
     #[error("the agent's input and output cannot be made: {0}")]
     Stdio(#[source] io::Error),
@@ -61,7 +65,7 @@ impl SpawnError {
                 Some(code) if PROGRAM_FAULTS.contains(&code) => FailureClass::CliMissing,
                 _ => FailureClass::CliCrashed,
             },
-            Self::Stdio(_) => FailureClass::CliCrashed,
+            Self::Signals(_) | Self::Stdio(_) => FailureClass::CliCrashed,
         }
     }
 }
@@ -82,12 +86,14 @@ pub fn spawn(
     environment: &Environment,
     cwd: &Path,
     reaper: &Reaper,
+    blocked: &Blocked,
 ) -> Result<Child, SpawnError> {
     let (program, arguments) = argv.split_first().ok_or(SpawnError::NoCommand)?;
     let (stdin, child_stdin) = pair().map_err(SpawnError::Stdio)?;
     let (stdout, child_stdout) = pair().map_err(SpawnError::Stdio)?;
     let (stderr, child_stderr) = pair().map_err(SpawnError::Stdio)?;
-    let child = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
         .env_clear()
         .envs(environment.variables())
@@ -95,16 +101,21 @@ pub fn spawn(
         .stdin(child_stdin)
         .stdout(child_stdout)
         .stderr(child_stderr)
-        .process_group(0)
-        .spawn()
+        .process_group(0);
+    let child = blocked
+        .lifted(|| command.spawn())
+        .map_err(SpawnError::Signals)?
         .map_err(|source| SpawnError::Program {
             program: program.clone(),
             source,
         })?;
     let pid = Pid::from_child(&child);
+    let exit = reaper.expect(pid);
+    // Its end may have come while nobody was told of ends.
+    reaper.reap();
     Ok(Child {
         pid,
-        exit: reaper.expect(pid),
+        exit,
         stdin,
         stdout,
         stderr,

@@ -116,9 +116,14 @@ pub fn schedule(ladder: Ladder, first: Rung, budget: Duration) -> Vec<(Duration,
 /// termination message.
 #[must_use]
 pub fn budget(grace_seconds: u32) -> Duration {
-    let grace = Duration::from_secs(grace_seconds.into());
-    let reserve = (grace / 4).min(Duration::from_secs(5));
-    grace - reserve
+    Duration::from_secs(grace_seconds.into()).saturating_sub(reserve(grace_seconds))
+}
+
+/// The part of a grace period that is left for the report.
+#[must_use]
+pub fn reserve(grace_seconds: u32) -> Duration {
+    let quarter = Duration::from_secs(grace_seconds.into()) / 4;
+    quarter.clamp(Duration::from_secs(1), Duration::from_secs(5))
 }
 
 #[cfg(test)]
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn part_of_the_grace_period_is_left_for_the_report() {
-        for (grace, wanted) in [(0, 0.0), (4, 3.0), (30, 25.0), (600, 595.0)] {
+        for (grace, wanted) in [(0, 0.0), (2, 1.0), (4, 3.0), (30, 25.0), (600, 595.0)] {
             assert_eq!(budget(grace), seconds(wanted));
         }
     }

@@ -131,6 +131,8 @@ struct Turn<'t, 'a> {
     timers: BTreeMap<TimerId, Instant>,
     steps: VecDeque<(Instant, Rung)>,
     killed_at: Option<Instant>,
+    /// When all must be dead, once the run is stopped.
+    end_by: Option<Instant>,
     cause: Option<StopCause>,
     /// The cause, if the run had no result by itself before.
     stopped: Option<StopCause>,
@@ -157,6 +159,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             timers: BTreeMap::new(),
             steps: VecDeque::new(),
             killed_at: None,
+            end_by: None,
             cause: None,
             stopped: None,
             result: None,
@@ -244,6 +247,7 @@ impl<'t, 'a> Turn<'t, 'a> {
 
     fn stop(&mut self, cause: StopCause) {
         self.cause = Some(cause);
+        self.end_by = Some(Instant::now() + self.around.grace);
         // With a result the CLI is being ended already, and the result stands.
         if self.result.is_none() {
             self.stopped = Some(cause);
@@ -283,7 +287,10 @@ impl<'t, 'a> Turn<'t, 'a> {
         self.input = None;
         // What it left behind is ended at once, wherever it has gone to, and so the pipes close.
         let (reaper, polite) = (Arc::clone(&self.around.reaper), self.around.ladder.term);
-        let polite = polite.min(self.around.grace);
+        let left = self
+            .end_by
+            .map_or(self.around.grace, |by| by - Instant::now());
+        let polite = polite.min(left);
         self.sweep = Some(tokio::spawn(async move { end_all(&reaper, polite).await }));
     }
 

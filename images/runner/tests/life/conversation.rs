@@ -45,7 +45,7 @@ fn answers(told: &Told) -> [Answer; 4] {
 #[tokio::test]
 async fn a_turn_is_reported_from_start_to_end() {
     let pod = Pod::new();
-    let script = "do: think Let me see.\ndo: run echo here: $(pwd) $HOME $(cat $MOORING_TOKEN_FILE | wc -c)\n\
+    let script = "do: think Let me see.\ndo: run grep SigBlk /proc/self/status\ndo: run echo here: $(pwd) $HOME $(cat $MOORING_TOKEN_FILE | wc -c)\n\
                   do: answer All is well.";
     let (told, ended) = run(&pod, package(script)).await;
 
@@ -73,6 +73,9 @@ async fn a_turn_is_reported_from_start_to_end() {
         crate::api::TOKEN.len()
     );
     assert!(said(&told.events).contains(&here), "{:?}", told.events);
+
+    let unblocked = "SigBlk:\t0000000000000000";
+    assert!(said(&told.events).contains(unblocked), "{:?}", told.events);
 
     assert_eq!(&pod.left(), result);
     assert!(pod.outbox().is_empty());

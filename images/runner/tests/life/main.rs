@@ -9,6 +9,8 @@ mod ends;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod install;
+#[cfg(test)]
 mod network;
 #[cfg(test)]
 mod pod;
