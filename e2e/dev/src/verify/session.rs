@@ -168,8 +168,8 @@ impl Session {
         self.run(layer, &chosen, &settings)
     }
 
-    fn stories(&self, layer: &str, choose: impl Fn(&Binary) -> bool) -> Result<Outcome> {
-        let all = self.binaries.as_deref().unwrap_or_default();
+    fn stories(&mut self, layer: &str, choose: impl Fn(&Binary) -> bool) -> Result<Outcome> {
+        let all = self.binaries()?;
         let chosen: Vec<&Binary> = all.iter().filter(|binary| choose(binary)).collect();
         let environment = vec![
             (
@@ -198,7 +198,6 @@ impl Session {
 
     /// A running cluster with all images, for as long as this run lasts.
     fn provide_images(&mut self) -> Result<()> {
-        self.binaries()?;
         if self.images_are_there {
             return Ok(());
         }
