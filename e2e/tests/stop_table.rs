@@ -17,6 +17,9 @@ const LIMIT: Duration = Duration::from_secs(2 + 1);
 /// From the kubelet's removal of a pod's last process to its object's end; the machine has two cores.
 const REMOVAL: Duration = Duration::from_secs(2);
 
+/// Long enough for a pod to start while others do.
+const DEADLINE: Duration = Duration::from_secs(20);
+
 fn long() -> Script {
     Script::new().sleep(120_000)
 }
@@ -165,9 +168,10 @@ async fn running_suspended(workspace: &Workspace) -> Result<()> {
 async fn running_past_its_deadline(workspace: &Workspace) -> Result<()> {
     let watched = records(workspace).await?;
     let tasks: Record<AgentTask> = workspace.record().await?;
-    let draft = objects::task("late", "late", &long()).set("/spec/deadlineSeconds", 8);
+    let draft =
+        objects::task("late", "late", &long()).set("/spec/deadlineSeconds", DEADLINE.as_secs());
     let created = workspace.create_object(&draft).await?;
-    let deadline = Instant::now() + Duration::from_secs(8);
+    let deadline = Instant::now() + DEADLINE;
     workspace.running("late").await?;
     let over = tasks
         .first("it is over", USUAL, |seen| {
