@@ -14,3 +14,5 @@ mod install;
 mod network;
 #[cfg(test)]
 mod pod;
+#[cfg(test)]
+mod real;
