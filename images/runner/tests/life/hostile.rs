@@ -6,7 +6,7 @@ use protocol::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::api::{Api, CREDENTIAL, KEY, TOKEN, said};
-use crate::pod::{Pod, package};
+use crate::pod::{Pod, package, skip};
 
 #[tokio::test]
 async fn nothing_that_leaves_holds_a_secret() {
@@ -95,7 +95,7 @@ const FIRST: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-
 fn may_unshare() -> bool {
     let may = rustix::process::geteuid().is_root();
     if !may {
-        eprintln!("skipped: a process namespace needs root");
+        skip("a process namespace needs root");
     }
     may
 }

@@ -162,6 +162,13 @@ impl Running {
     }
 }
 
+/// Says why a test is skipped, which it may not be in CI.
+pub(crate) fn skip(why: &str) {
+    println!("skipped: {why}");
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!in_ci, "skipped in CI: {why}");
+}
+
 /// The stand-in for an agent. Built once, since cargo builds no programs of other packages for a test.
 pub(crate) fn fake() -> &'static str {
     static FAKE: OnceLock<String> = OnceLock::new();

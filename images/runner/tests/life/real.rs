@@ -9,7 +9,7 @@ use protocol::{EndReason, FailureClass, Outcome, Package, SessionPolicy};
 use rustix::process::Signal;
 
 use crate::api::{Api, said};
-use crate::pod::{Pod, package};
+use crate::pod::{Pod, package, skip};
 
 const KEY: &str = "sk-test-0123456789";
 
@@ -58,17 +58,17 @@ impl Drop for Model {
     }
 }
 
-/// The real program, or nothing, with the reason on stderr.
+/// The real program, or nothing, with the reason said.
 fn claude() -> Option<PathBuf> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install-claude.sh");
     let told = Command::new(script).arg("--where").output().unwrap();
     let program = PathBuf::from(String::from_utf8(told.stdout).unwrap().trim());
     let there = program.is_file();
     if !there {
-        eprintln!(
-            "skipped: no {}; images/runner/tests/install-claude.sh installs it",
+        skip(&format!(
+            "no {}; images/runner/tests/install-claude.sh installs it",
             program.display()
-        );
+        ));
     }
     there.then_some(program)
 }
