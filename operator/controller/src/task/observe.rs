@@ -145,15 +145,28 @@ impl Seen {
             .unwrap_or(LONGEST_GRACE)
     }
 
-    /// Times allowed; those of the type's defaults where the Runtime is gone.
+    /// Times allowed. Deleting a Runtime leaves its runs alone: then a pod's own backstop bounds every part.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        limits(
-            self.runtime
-                .as_ref()
-                .map(|runtime| runtime.spec.timeouts)
-                .unwrap_or_default(),
-        )
+        if let Some(runtime) = &self.runtime {
+            return limits(runtime.spec.timeouts);
+        }
+        let usual = limits(crds::Timeouts::default());
+        let spec = self.pod.as_ref().and_then(|pod| pod.spec.as_ref());
+        let backstop = spec.and_then(|spec| spec.active_deadline_seconds);
+        match backstop
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .map(Duration::from_secs)
+        {
+            Some(all) => Limits {
+                schedule: all,
+                image_pull: all,
+                prepare: all,
+                task: all,
+                ..usual
+            },
+            None => usual,
+        }
     }
 }
 
@@ -355,4 +368,28 @@ async fn waiting(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::fixtures;
+
+    #[test]
+    fn without_its_runtime_a_run_has_the_time_of_its_backstop() {
+        let mut seen = fixtures::running();
+        assert_eq!(seen.limits().task.as_secs(), 7200);
+        let pod =
+            json!({"metadata": {}, "spec": {"activeDeadlineSeconds": 99_999, "containers": []}});
+        seen.pod = Some(serde_json::from_value::<super::Pod>(pod).unwrap().into());
+        seen.runtime = None;
+        assert_eq!(
+            (
+                seen.limits().task.as_secs(),
+                seen.limits().prepare.as_secs()
+            ),
+            (99_999, 99_999)
+        );
+    }
 }

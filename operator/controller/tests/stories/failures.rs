@@ -100,7 +100,7 @@ async fn each_harm_has_its_class_and_the_session_lives_on() {
         let operator = world.start().await;
         let uid = world.task("harmed", "hello", "hang", json!({}));
         let state = match hold {
-            Hold::Nothing | Hold::End => TaskState::Running,
+            Hold::Nothing | Hold::Finish | Hold::End => TaskState::Running,
             Hold::Start => TaskState::Preparing,
             Hold::Open | Hold::Bind => TaskState::Claimed,
         };

@@ -3,6 +3,7 @@
 use protocol::TaskState;
 use serde_json::json;
 
+use crate::node::Hold;
 use crate::world::{NAMESPACE, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -15,7 +16,14 @@ async fn a_first_turn_writes_this_and_no_more() {
     operator.until_idle().await;
     world.api.forget_asked();
 
+    world.orders.hold(Hold::Finish);
     let uid = world.task("one", "hello", "succeed", json!({}));
+    world
+        .until("it says that it runs", || {
+            world.condition("one", "Succeeded") == "Unknown Running"
+        })
+        .await;
+    world.orders.hold(Hold::Nothing);
     let row = operator
         .until_row("it is over", &uid, |row| row.state == TaskState::Finished)
         .await;

@@ -26,6 +26,8 @@ pub(crate) enum Hold {
     Open,
     /// No runner starts its CLI.
     Start,
+    /// No runner gives a result.
+    Finish,
     /// No pod ends.
     End,
     /// No pod gets a node.
@@ -158,6 +160,9 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
             return None;
         }
         store.started(attempt, now).await.ok()?;
+        return None;
+    }
+    if orders.held(Hold::Finish) {
         return None;
     }
     let object = api.get("agenttasks", NAMESPACE, &row.object.name)?;
