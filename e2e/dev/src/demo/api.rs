@@ -17,19 +17,34 @@ pub(super) struct Api {
     authority: std::path::PathBuf,
 }
 
-/// A token that is shown to nobody.
-pub(super) struct Token(String);
+/// A copy of a task's Secret: a token that is shown to nobody, and the authority that the API is trusted by.
+pub(super) struct Copy {
+    token: String,
+    authority: String,
+}
 
-impl Token {
-    /// The token in a task's Secret.
+impl Copy {
+    /// Copies it, at once: it lives no longer than the task.
     pub(super) fn of(objects: &Objects<'_>, secret: &str) -> Result<Self> {
-        entry(objects, secret, "token").map(Self)
+        const BOTH: &str = "go-template={{index .data \"token\" | base64decode}}\n{{index .data \"ca.crt\" | base64decode}}";
+        let both = command::capture(
+            objects
+                .kubectl()
+                .args(["get", "secret", secret, "-o", BOTH]),
+        )?;
+        let (token, authority) = both
+            .split_once('\n')
+            .context("the Secret holds a token and an authority")?;
+        Ok(Self {
+            token: token.to_owned(),
+            authority: authority.to_owned(),
+        })
     }
 }
 
 impl Api {
-    /// Learns the address from a task's pod, and the authority from its Secret.
-    pub(super) fn of(objects: &Objects<'_>, pod: &Value, secret: &str) -> Result<Self> {
+    /// Learns the address from a task's pod, and the authority from the copy of its Secret.
+    pub(super) fn of(objects: &Objects<'_>, pod: &Value, copy: &Copy) -> Result<Self> {
         let environment = pod
             .pointer("/spec/containers/0/env")
             .and_then(Value::as_array)
@@ -59,7 +74,7 @@ impl Api {
         ]))?;
         let authority =
             std::env::temp_dir().join(format!("mooring-demo-ca-{}.crt", std::process::id()));
-        std::fs::write(&authority, entry(objects, secret, "ca.crt")?)?;
+        std::fs::write(&authority, &copy.authority)?;
         Ok(Self {
             host: host.to_owned(),
             port: port.trim_end_matches('/').to_owned(),
@@ -70,7 +85,7 @@ impl Api {
     }
 
     /// Asks who the bearer of the token is: the code of the answer.
-    pub(super) fn whoami(&self, token: &Token) -> Result<String> {
+    pub(super) fn whoami(&self, copy: &Copy) -> Result<String> {
         let Self {
             url,
             host,
@@ -100,7 +115,7 @@ impl Api {
             .arg(format!("{}/api/v1/whoami", url.trim_end_matches('/')));
         command::capture_with(
             curl.stdout(Stdio::piped()),
-            &format!("Authorization: Bearer {}\n", token.0),
+            &format!("Authorization: Bearer {}\n", copy.token),
         )
     }
 }
@@ -109,14 +124,4 @@ impl Drop for Api {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.authority);
     }
-}
-
-/// What a Secret holds under a key.
-fn entry(objects: &Objects<'_>, secret: &str, key: &str) -> Result<String> {
-    let template = format!(r#"go-template={{{{index .data "{key}" | base64decode}}}}"#);
-    command::capture(
-        objects
-            .kubectl()
-            .args(["get", "secret", secret, "-o", &template]),
-    )
 }

@@ -10,7 +10,7 @@ use cluster::images::Image;
 use serde_json::Value;
 
 use super::Teller;
-use super::api::{Api, Token};
+use super::api::{Api, Copy};
 use super::objects::{Objects, condition, is_owned_by, text};
 
 /// What one task leaves behind for the next to be compared with.
@@ -73,7 +73,7 @@ fn task(teller: &Teller, objects: &Objects<'_>, yaml: &str) -> Result<Told> {
     })?;
     let secret = text(&secret, "/metadata/name");
     teller.tell(&format!("Secret {secret} holds its token"))?;
-    let token = Token::of(objects, secret)?;
+    let copy = Copy::of(objects, secret)?;
 
     let pod_name = objects.until("the task has a pod", |objects| {
         let task = objects
@@ -82,7 +82,7 @@ fn task(teller: &Teller, objects: &Objects<'_>, yaml: &str) -> Result<Told> {
         Ok(Some(text(&task, "/status/podName").to_owned()).filter(|pod| !pod.is_empty()))
     })?;
     let pod = objects.until("the pod is there", |objects| objects.find("pod", &pod_name))?;
-    let api = Api::of(objects, &pod, secret)?;
+    let api = Api::of(objects, &pod, &copy)?;
     let claim = claim_of(&pod)?;
     let claim_object = objects
         .find("pvc", &claim)?
@@ -98,7 +98,7 @@ fn task(teller: &Teller, objects: &Objects<'_>, yaml: &str) -> Result<Told> {
         Ok(running.then_some(()))
     })?;
     teller.tell("the agent runs; its conversation, as kubectl logs shows it:")?;
-    let alive = api.whoami(&token)?;
+    let alive = api.whoami(&copy)?;
     conversation(teller, objects, &pod_name)?;
 
     let ended = objects.until("the task is finished", |objects| {
@@ -108,7 +108,7 @@ fn task(teller: &Teller, objects: &Objects<'_>, yaml: &str) -> Result<Told> {
         Ok(Some(task).filter(|task| condition(task, "Finished").0 == "True"))
     })?;
     outcome(teller, &ended)?;
-    let dead = api.whoami(&token)?;
+    let dead = api.whoami(&copy)?;
     teller.tell(&format!(
         "a kept copy of the token: {alive} while the task ran, {dead} now"
     ))?;
