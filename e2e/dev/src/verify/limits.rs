@@ -11,9 +11,12 @@ const FUNCTION_LINES: usize = 80;
 const FILE_LINES: usize = 600;
 /// What is written by hand and read as code.
 const CODE: [&str; 9] = ["rs", "sh", "py", "js", "css", "html", "sql", "yaml", "toml"];
-/// Generated, recorded or somebody else's.
-const EXEMPT: [&str; 6] = [
+/// Tests, generated, recorded or somebody else's.
+const EXEMPT: [&str; 8] = [
     "/tests/",
+    // Modules of `#[cfg(test)]` in files of their own.
+    "/tests.rs",
+    "/fixtures.rs",
     "/fixtures/",
     "/snapshots/",
     "/vendor/",
