@@ -113,6 +113,7 @@ pub(crate) fn running() -> Seen {
         references: References::Found,
         runtime: Some(Arc::new(runtime("claude"))),
         pod: None,
+        pod_deleted: false,
         last_sight: None,
         node: NodeHealth::Ready,
         nodes: Vec::new(),

@@ -25,6 +25,7 @@ pub struct Memory {
     objects: Mutex<Bounded<String, TaskId>>,
     absences: Mutex<Bounded<AttemptId, Timestamp>>,
     blocked: Mutex<Bounded<(String, String), TaskId>>,
+    deleted: Mutex<Bounded<String, ()>>,
 }
 
 impl Default for Memory {
@@ -34,6 +35,7 @@ impl Default for Memory {
             objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
             absences: Mutex::new(Bounded::new(ABSENCES)),
             blocked: Mutex::new(Bounded::new(BLOCKED)),
+            deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
         }
     }
 }
@@ -50,6 +52,17 @@ impl Memory {
     #[must_use]
     pub fn last_sight(&self, pod_uid: &str) -> Option<Arc<Pod>> {
         lock(&self.pods).get(pod_uid)
+    }
+
+    /// Remembers that the deletion of a pod was accepted: the watch tells of it later.
+    pub fn deleted(&self, pod_uid: &str) {
+        lock(&self.deleted).put(pod_uid.to_owned(), ());
+    }
+
+    /// Whether the deletion of a pod was accepted.
+    #[must_use]
+    pub fn is_deleted(&self, pod_uid: &str) -> bool {
+        lock(&self.deleted).get(pod_uid).is_some()
     }
 
     /// Remembers the task of an object.

@@ -258,11 +258,13 @@ async fn delete_pod(ctx: &Context, seen: &Seen, uid: &str) -> Result<(), Error> 
         .delete::<Pod>(KubePoint::DeletePod, &target)
         .await
     {
-        Ok(()) => Ok(()),
+        Ok(()) => {}
         // Gone, or another pod by now: either way not this one.
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
-        Err(error) => Err(error.into()),
+        Err(error) if error.is_not_found() || error.is_conflict() => {}
+        Err(error) => return Err(error.into()),
     }
+    ctx.memory.deleted(uid);
+    Ok(())
 }
 
 /// There may be something to claim: where the task itself may go, and where a place was given back.

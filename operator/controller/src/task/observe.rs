@@ -83,6 +83,8 @@ pub struct Seen {
     pub runtime: Option<Arc<Runtime>>,
     /// The pod with the session's name, whosever it is.
     pub pod: Option<Arc<Pod>>,
+    /// True once the deletion of that pod was accepted; the watch may not have told of it yet.
+    pub pod_deleted: bool,
     /// What was last seen of the attempt's pod, when its object is gone.
     pub last_sight: Option<Arc<Pod>>,
     /// How the node of the attempt's pod is.
@@ -235,6 +237,10 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         node: NodeHealth::None,
         nodes: Vec::new(),
         absent_since: None,
+        pod_deleted: pod
+            .as_ref()
+            .and_then(|pod| pod.uid())
+            .is_some_and(|uid| ctx.memory.is_deleted(&uid)),
         attempts,
         session,
         session_name,

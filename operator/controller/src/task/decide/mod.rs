@@ -292,6 +292,7 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     if let Some(pod) = &seen.pod
         && is_superseded(seen, pod)
         && pod.metadata.deletion_timestamp.is_none()
+        && !seen.pod_deleted
     {
         plan.pod.clone_from(&pod.metadata.uid);
     }
