@@ -35,5 +35,5 @@ pub use context::{Context, Key, Parts, ReadOnly, Settings};
 pub use error::Error;
 pub use kube_writes::{KubePoint, KubeWrites};
 pub use network::build::ApiPeer;
-pub use run::{RunError, look_once, run};
+pub use run::{RunError, run};
 pub use task::build::Install;

@@ -1,6 +1,5 @@
 //! Starts the watches and the workers, and stops them in order.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use store::Change;
@@ -163,10 +162,4 @@ fn failed(ctx: &Context, key: &Key, error: &Error) -> Done {
         Retry::Never | Retry::WhenChanged => Done::Settled,
         Retry::WithBackoff => Done::Failed,
     }
-}
-
-/// Lets tests do single passes.
-#[doc(hidden)]
-pub async fn look_once(ctx: &Arc<Context>, key: &Key) -> Done {
-    look(ctx, key).await
 }
