@@ -13,8 +13,8 @@ use crate::{agent, claimer, runtime, task, watch, workspace};
 
 /// Passes at the same time. More of them make a small control plane slower, not faster.
 const WORKERS: usize = 12;
-/// How often it is looked whether keys were dropped for lack of room.
-const HOUSEKEEPING: Duration = Duration::from_secs(30);
+/// How often it is looked whether keys were dropped for lack of room, and whether the store is still there.
+const HOUSEKEEPING: Duration = Duration::from_secs(5);
 
 /// Runs until `shutdown`; a pass that has begun is finished, no other begins.
 ///
@@ -86,6 +86,9 @@ async fn follow_store(ctx: Context, mut changes: store::Changes) {
 async fn housekeeping(ctx: Context) {
     loop {
         tokio::time::sleep(HOUSEKEEPING).await;
+        if let Err(error @ store::Error::Lost { .. }) = ctx.store.check().await {
+            ctx.read_only.set(error.to_string());
+        }
         if ctx.queue.take_overflow() {
             tracing::warn!("more keys than the queue holds; everything is looked at again");
             ctx.queue.add(Key::Resync);
