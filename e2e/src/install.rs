@@ -50,15 +50,21 @@ pub async fn crds(cluster: &Cluster) -> Result<()> {
 
 async fn install(cluster: &Cluster) -> Result<()> {
     crds(cluster).await?;
-    let chart = checkout().join("charts").join("mooring");
+    let is_new = install_operator(cluster).await?;
+    remove_leftovers(cluster, is_new).await
+}
+
+/// True when it was not the one that is wanted now.
+async fn install_operator(cluster: &Cluster) -> Result<bool> {
+    let chart = checkout().join("charts").join(NAME);
     let values = values(&cluster.settings.images);
     let content = fingerprint(&chart, &values)?;
     let is_new = installed(cluster, NAME).await? != Some(content.clone());
-    remove_leftovers(cluster, is_new).await?;
     if is_new {
         upgrade(cluster, NAME, &chart, &content, &values).await?;
     }
-    Operator::new(cluster).ready().await
+    Operator::new(cluster).ready().await?;
+    Ok(is_new)
 }
 
 /// Installs both charts again after [`remove`], and waits for the operator.
@@ -67,7 +73,7 @@ async fn install(cluster: &Cluster) -> Result<()> {
 /// As [`ensure`].
 pub async fn again(cluster: &Cluster) -> Result<()> {
     install_crds(cluster).await?;
-    install(cluster).await
+    install_operator(cluster).await.map(drop)
 }
 
 /// Removes both releases, as somebody does who is done with Mooring.

@@ -1,13 +1,13 @@
 //! Bad input, one byte too many, nothing at all: each gets its exact answer, and nothing else happens.
 
 use anyhow::{Result, bail, ensure};
-use crds::{AgentSession, AgentTask};
+use crds::AgentTask;
 use e2e::objects::{at, text};
 use e2e::script::Script;
 use e2e::wait::USUAL;
-use e2e::{Workspace, objects, on_apiserver, store, story, wait};
-use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
-use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use e2e::{Workspace, objects, on_apiserver, store, story};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Resource, ResourceExt as _};
 use protocol::EventBody;
@@ -84,27 +84,22 @@ async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
 }
 
 /// What a task says that cannot be taken in, once it says it.
-async fn refused(workspace: &Workspace, draft: &objects::Draft<AgentTask>) -> Result<String> {
-    let name = workspace.create_object(draft).await?.name_any();
+async fn refused(workspace: &Workspace, name: &str) -> Result<String> {
     let is_refused = |task: &AgentTask| {
         objects::condition(task, "Accepted").is_some_and(|(status, _)| status == "False")
     };
     let task = workspace
-        .task(&name, "is not accepted", USUAL, is_refused)
+        .task(name, "is not accepted", USUAL, is_refused)
         .await?;
     let conditions = at(&task, "/status/conditions");
-    let accepted = conditions
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|condition| condition["type"] == "Accepted");
+    let mut conditions = conditions.as_array().into_iter().flatten();
+    let accepted = conditions.find(|condition| condition["type"] == "Accepted");
     let accepted = accepted.cloned().unwrap_or_default();
-    let shown = format!(
+    Ok(format!(
         "{}: {}",
         accepted["reason"].as_str().unwrap_or_default(),
         accepted["message"].as_str().unwrap_or_default()
-    );
-    Ok(shown.replace(&workspace.namespace, "NAMESPACE"))
+    ))
 }
 
 #[tokio::test]
@@ -118,10 +113,16 @@ async fn dangling_references_wait_and_say_for_what() -> Result<()> {
                 .set("/spec/agentRef/name", agent)
                 .set("/spec/deadlineSeconds", 5)
         };
+        workspace
+            .create_object(&to("no-agent", "no-such-agent"))
+            .await?;
+        workspace
+            .create_object(&to("no-runtime", "homeless"))
+            .await?;
         let table = format!(
             "an Agent that does not exist\n    {}\na Runtime that does not exist\n    {}\n",
-            refused(workspace, &to("no-agent", "no-such-agent")).await?,
-            refused(workspace, &to("no-runtime", "homeless")).await?,
+            refused(workspace, "no-agent").await?,
+            refused(workspace, "no-runtime").await?,
         );
         insta::assert_snapshot!("dangling_references", table);
         for name in ["no-agent", "no-runtime"] {
@@ -133,36 +134,58 @@ async fn dangling_references_wait_and_say_for_what() -> Result<()> {
     .await
 }
 
+async fn label(workspace: &Workspace, value: Option<&str>) -> Result<()> {
+    let namespaces: Api<Namespace> = Api::all(workspace.cluster.client.clone());
+    let label = json!({"metadata": {"labels": {crds::labels::WORKSPACE: value}}});
+    let parameters = PatchParams::default();
+    namespaces
+        .patch(&workspace.namespace, &parameters, &Patch::Merge(label))
+        .await?;
+    Ok(())
+}
+
 #[tokio::test]
-async fn a_namespace_without_the_label_gets_nothing_but_a_reason() -> Result<()> {
+async fn a_namespace_that_loses_its_label_ends_what_runs_and_begins_nothing() -> Result<()> {
     story("bad-ns", async |workspace| {
-        let namespaces: Api<Namespace> = Api::all(workspace.cluster.client.clone());
-        let label = json!({"metadata": {"labels": {"mooring.dev/workspace": null}}});
-        let patch = kube::api::Patch::Merge(label);
-        namespaces
-            .patch(
-                &workspace.namespace,
-                &kube::api::PatchParams::default(),
-                &patch,
-            )
-            .await?;
         workspace.prepare().await?;
-        let table = refused(workspace, &objects::task("task", "task", &Script::new())).await?;
-        insta::assert_snapshot!("no_workspace", table);
-        let list = ListParams::default();
-        assert_eq!(workspace.api::<Pod>().list(&list).await?.items.len(), 0);
-        assert_eq!(workspace.api::<Secret>().list(&list).await?.items.len(), 0);
-        assert_eq!(
-            workspace
-                .api::<AgentSession>()
-                .list(&list)
-                .await?
-                .items
-                .len(),
-            0
-        );
-        workspace.delete_object::<AgentTask>("task").await?;
-        workspace.gone::<AgentTask>("task", wait::USUAL).await
+        let image = &workspace.cluster.settings.images.agent_fake;
+        let full = objects::runtime("full", image).set("/spec/capacity/maxPods", 0);
+        workspace
+            .prepare_with(&full, &objects::agent("full", "full"))
+            .await?;
+        let waits = objects::task("waits", "waits", &Script::new());
+        workspace
+            .create_object(&waits.set("/spec/agentRef/name", "full"))
+            .await?;
+        workspace
+            .start("runs", "runs", &Script::new().sleep(2000))
+            .await?;
+        workspace.running("runs").await?;
+
+        label(workspace, None).await?;
+        insta::assert_snapshot!("no_workspace", refused(workspace, "waits").await?);
+        let since = workspace.cluster.audit().mark()?;
+        workspace.start("new", "new", &Script::new()).await?;
+        let done = workspace.finished("runs").await?;
+        ensure!(objects::is_true(&done, "Succeeded"), "{:?}", done.status);
+        let new: AgentTask = workspace.api().get("new").await?;
+        ensure!(new.status.is_none(), "it was touched: {:?}", new.status);
+        let touched = workspace
+            .cluster
+            .audit()
+            .of_user(e2e::operator::USER, since)?
+            .into_iter()
+            .filter(|entry| entry.verb == "create" && entry.resource() != "events")
+            .map(|entry| entry.shown());
+        assert_eq!(touched.collect::<Vec<_>>(), Vec::<String>::new());
+
+        label(workspace, Some("enabled")).await?;
+        let done = workspace.finished("new").await?;
+        ensure!(objects::is_true(&done, "Succeeded"), "{:?}", done.status);
+        workspace
+            .patch_task("waits", json!({"desiredState": "Cancel"}))
+            .await?;
+        workspace.finished("waits").await.map(drop)
     })
     .await
 }
