@@ -66,10 +66,14 @@ pub enum Sender {
     Inside(u32),
 }
 
-/// The first process of a namespace sees senders from outside of it as 0. Where we are not the first process,
-/// inside and outside cannot be told apart, and whoever started us decides.
-fn sender(own_pid: u32, sender_pid: u32) -> Sender {
-    if own_pid == 1 && sender_pid != 0 {
+/// The code of a signal that was sent by `kill`, where the kernel itself names the sender.
+const SENT_BY_KILL: i32 = 0;
+
+/// The first process of a namespace sees senders from outside of it as 0. Only `kill` says so for sure, and that
+/// is what container runtimes send with: a queued signal names whomever its sender likes. Where we are not the
+/// first process, inside and outside cannot be told apart, and whoever started us decides.
+fn sender(own_pid: u32, code: i32, sender_pid: u32) -> Sender {
+    if own_pid == 1 && (sender_pid != 0 || code != SENT_BY_KILL) {
         Sender::Inside(sender_pid)
     } else {
         Sender::Outside
@@ -140,7 +144,7 @@ async fn read(fd: &AsyncFd<SignalFd>) -> io::Result<Received> {
         } else {
             Received::End {
                 signal: signal.ssi_signo,
-                sender: sender(std::process::id(), signal.ssi_pid),
+                sender: sender(std::process::id(), signal.ssi_code, signal.ssi_pid),
             }
         });
     }
@@ -152,8 +156,14 @@ mod tests {
 
     #[test]
     fn only_the_first_process_can_tell_inside_from_outside() {
-        assert_eq!(sender(1, 0), Sender::Outside);
-        assert_eq!(sender(1, 42), Sender::Inside(42));
-        assert_eq!(sender(7, 42), Sender::Outside);
+        for (own, code, pid, wanted) in [
+            (1, SENT_BY_KILL, 0, Sender::Outside),
+            (1, SENT_BY_KILL, 42, Sender::Inside(42)),
+            (7, SENT_BY_KILL, 42, Sender::Outside),
+            // A queued signal names whatever sender its sender likes.
+            (1, -1, 0, Sender::Inside(0)),
+        ] {
+            assert_eq!(sender(own, code, pid), wanted, "{own} {code} {pid}");
+        }
     }
 }

@@ -120,6 +120,24 @@ async fn term_from_the_agent_ends_nothing_and_is_told() {
     );
 }
 
+/// Queues a TERM for process 1 that claims to come from outside of the namespace.
+#[cfg(target_arch = "x86_64")]
+#[tokio::test]
+async fn term_that_claims_to_come_from_outside_ends_nothing() {
+    if !may_unshare() {
+        return;
+    }
+    let pod = Pod::new();
+    let script = "do: run perl -e '$told = pack(\"i3x4iIx104\", 15, 0, -1, 0, 0); print syscall(129, 1, 15, $told)'\n\
+                  do: sleep 0.5\ndo: answer Still here.";
+    let api = Api::serve(package(script)).await;
+    pod.start_with(&api, &FIRST).end().await;
+    let told = api.told();
+    assert_eq!(told.results[0].output, "Still here.");
+    let said = said(&told.events);
+    assert!(said.contains("(TERM) to the runner"), "{said}");
+}
+
 #[tokio::test]
 async fn term_from_outside_of_the_namespace_is_obeyed() {
     if !may_unshare() {
