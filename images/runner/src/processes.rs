@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, wait};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
@@ -101,6 +101,13 @@ fn parse_stat(stat: &str) -> Option<(i32, bool)> {
 
 /// Sends a signal to every descendant; one that has ended meanwhile is no error.
 pub fn signal_all(signal: Signal) {
+    // One that forks and ends all the time is never where it was seen. Only the kernel reaches all at once, and
+    // for the first process of a namespace all of them are its own.
+    if signal == Signal::KILL && getpid().is_init() {
+        // Group 1 means everybody but the caller. An error says that nobody is there.
+        let _ = kill_process_group(Pid::INIT, signal);
+        return;
+    }
     for pid in descendants().unwrap_or_default() {
         let _ = kill_process(pid, signal);
     }

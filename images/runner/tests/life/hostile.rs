@@ -139,6 +139,23 @@ async fn term_that_claims_to_come_from_outside_ends_nothing() {
 }
 
 #[tokio::test]
+async fn a_process_that_is_always_another_one_is_ended_too() {
+    if !may_unshare() {
+        return;
+    }
+    let pod = Pod::new();
+    let script = "do: run perl -e 'setpgrp; while (1) { fork and exit }' < /dev/null > /dev/null 2>&1\n\
+                  do: answer Gone.";
+    let api = Api::serve(package(script)).await;
+    pod.start_with(&api, &FIRST).end().await;
+    let told = api.told();
+    assert_eq!(told.results[0].output, "Gone.");
+    let said = said(&told.events);
+    assert!(said.contains("by KILL"), "{said}");
+    assert!(!said.contains("cannot be ended"), "{said}");
+}
+
+#[tokio::test]
 async fn term_from_outside_of_the_namespace_is_obeyed() {
     if !may_unshare() {
         return;
