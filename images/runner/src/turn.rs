@@ -217,7 +217,10 @@ impl<'t, 'a> Turn<'t, 'a> {
     }
 
     fn stderr_line(&mut self, line: &[u8]) {
-        self.stderr.push(line);
+        // Before the tail is cut: half of a value would not be found any more.
+        let words = String::from_utf8_lossy(line);
+        self.stderr
+            .push(self.around.journal.redactor().text(&words).as_bytes());
         self.give(Input::Stderr(line));
     }
 

@@ -156,6 +156,20 @@ async fn a_process_that_is_always_another_one_is_ended_too() {
 }
 
 #[tokio::test]
+async fn the_last_words_of_a_failure_hold_no_half_of_a_secret() {
+    let mut pod = Pod::new();
+    pod.variables = vec![("API_KEY".into(), "sk-live-0123456789".into())];
+    let script = format!("do: stderr {}\ndo: crash", "sk-live-0123456789".repeat(200));
+    let api = Api::serve(package(&script)).await;
+    pod.run(&api).await;
+    let Outcome::Failed { message, .. } = &api.told().results[0].outcome else {
+        panic!("it succeeded")
+    };
+    assert!(message.contains("[redacted]"), "{message}");
+    assert!(!message.contains("6789"), "{message}");
+}
+
+#[tokio::test]
 async fn term_from_outside_of_the_namespace_is_obeyed() {
     if !may_unshare() {
         return;
