@@ -9,6 +9,8 @@ use serde_json::Value;
 
 /// Stands where a value was.
 pub const MARK: &str = "[redacted]";
+/// Stands where something was cut off.
+const CUT: char = '…';
 /// Shorter values would take ordinary words out of the text.
 pub const SHORTEST: usize = 8;
 /// Lines of a value are searched for by themselves from this length on, since programs indent and number them.
@@ -38,11 +40,16 @@ impl Redactor {
         Self { patterns, finder }
     }
 
-    /// `text` without the values.
+    /// `text` without the values, and without the part of one that was cut off.
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = String::new();
         let mut kept = 0;
-        for (start, end) in self.spans(text) {
+        let mut spans = self.spans(text);
+        if let Some(head) = text.strip_suffix(CUT) {
+            let open = self.open_end(head);
+            spans.extend((open < head.len()).then_some((open, head.len())));
+        }
+        for (start, end) in spans {
             clean.push_str(&text[kept..start]);
             clean.push_str(MARK);
             kept = end;
@@ -225,6 +232,19 @@ mod tests {
         redactor.value(&mut value);
         assert_eq!(value, json!({"[redacted]": ["a [redacted]", 1, null]}));
         assert!(!format!("{redactor:?}").contains("live"));
+    }
+
+    #[test]
+    fn what_was_cut_off_inside_a_value_is_no_part_of_it() {
+        let redactor = Redactor::new(["sk-live-12345"]);
+        for (text, wanted) in [
+            ("key=sk-live-1234…", "key=[redacted]…"),
+            ("sk-live-12345sk-…", "[redacted][redacted]…"),
+            ("nothing of it…", "nothing of it…"),
+            ("key=sk-live-1234", "key=sk-live-1234"),
+        ] {
+            assert_eq!(redactor.text(text), wanted);
+        }
     }
 
     #[test]
