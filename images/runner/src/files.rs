@@ -8,23 +8,44 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Makes a folder for this user alone, with those above it. True when it was there already.
+/// All rights of the owner.
+const OWN: u32 = 0o700;
+
+/// Makes a folder for this user alone, with those above it. True when it was there already; then this user may
+/// use it again, should an agent have taken away its rights.
 ///
 /// # Errors
 /// When something else has its name, or it cannot be made.
 pub fn ensure_folder(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => Ok(true),
+        Ok(found) if found.is_dir() => {
+            let mode = found.permissions().mode() & 0o7777;
+            if mode & OWN != OWN {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode | OWN))?;
+            }
+            Ok(true)
+        }
         Ok(_) => Err(io::Error::other(format!(
             "{} is not a folder",
             path.display()
         ))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            DirBuilder::new().recursive(true).mode(0o700).create(path)?;
+            DirBuilder::new().recursive(true).mode(OWN).create(path)?;
             Ok(false)
         }
         Err(error) => Err(error),
     }
+}
+
+/// The same for a folder of our own, in which nothing of value lies: what else has its name is removed.
+///
+/// # Errors
+/// When it cannot be removed or made.
+pub fn ensure_own_folder(path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
+        fs::remove_file(path)?;
+    }
+    ensure_folder(path).map(|_| ())
 }
 
 /// Reads a file of at most `limit` bytes; `None` when there is none.

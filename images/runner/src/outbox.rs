@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use protocol::{AttemptId, Event, MacKey, OutboxLine};
 
+use crate::files;
+
 /// A file that is longer is followed by a new one; a file is removed once all of it is acknowledged.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 /// Files of dead attempts that are kept, newest last; without a bound they would fill the volume.
@@ -42,7 +44,8 @@ impl Outbox {
     /// When the folder can neither be made nor read.
     pub fn open(state: &Path, attempt: AttemptId, key: MacKey) -> io::Result<(Self, Vec<String>)> {
         let dir = state.join("outbox");
-        make_folder(&dir)?;
+        files::ensure_own_folder(state)?;
+        files::ensure_own_folder(&dir)?;
         let foreign = foreign(state, &dir)?;
         let outbox = Self {
             dir,
@@ -121,13 +124,6 @@ impl Outbox {
             last_seq: 0,
         })
     }
-}
-
-fn make_folder(dir: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(dir).is_ok_and(|found| !found.is_dir()) {
-        fs::remove_file(dir)?;
-    }
-    fs::create_dir_all(dir)
 }
 
 /// What lies in our folders and is not of this attempt. The oldest files of the outbox beyond the bound go.

@@ -76,7 +76,6 @@ pub struct Prepared {
 pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     let layout = &preparation.layout;
     folder(&layout.home)?;
-    folder(&layout.state)?;
     let workdir = if folder(&layout.work)? {
         Evidence::yes("the working directory was on the volume already")
     } else {
@@ -177,6 +176,36 @@ mod tests {
         take_back(layout);
         assert!(!layout.token_file.exists());
         assert!(layout.work.join("file").exists());
+    }
+
+    #[test]
+    fn nothing_that_an_agent_leaves_in_our_folder_stops_the_next_run() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let preparation = preparation(root.path());
+        let layout = &preparation.layout;
+        prepare(&preparation).unwrap();
+        let outbox = layout.state.join("outbox");
+        for folder in [&layout.state, &outbox] {
+            fs::remove_dir_all(folder).unwrap();
+            symlink(elsewhere.path(), folder).unwrap();
+            prepare(&preparation).unwrap();
+            fs::remove_dir_all(folder).unwrap();
+            fs::write(folder, "mine").unwrap();
+            prepare(&preparation).unwrap();
+        }
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+
+        for folder in [&layout.home, &layout.work, &layout.state, &outbox] {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o050)).unwrap();
+        }
+        prepare(&preparation).unwrap();
+        for folder in [&layout.home, &layout.work, &layout.state, &outbox] {
+            let mode = fs::metadata(folder).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o750, "{}", folder.display());
+        }
     }
 
     #[test]
