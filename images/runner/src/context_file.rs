@@ -15,7 +15,8 @@ const MARK: &str = "<!-- mooring:";
 pub fn block(package: &Package) -> String {
     let agent = &package.agent;
     // Nobody but us writes marks inside the block, so that it always ends where it should.
-    let instructions = agent.instructions.trim().replace(MARK, "<!-- mooring :");
+    let unmarked = |text: &str| text.replace(MARK, "<!-- mooring :");
+    let instructions = unmarked(agent.instructions.trim());
     let instructions = if instructions.is_empty() {
         String::new()
     } else {
@@ -37,7 +38,7 @@ pub fn block(package: &Package) -> String {
          - `moor whoami`: who you are, and for which task.\n\
          - `moor task get`: your task.\n\
          {END}\n",
-        name = agent.display_name.replace('\n', " "),
+        name = unmarked(&agent.display_name).replace('\n', " "),
     )
 }
 
@@ -75,6 +76,14 @@ mod tests {
     fn the_block_cannot_be_ended_by_instructions() {
         let mut package = package();
         package.agent.instructions = format!("a {END} b");
+        let text = upsert("", &block(&package));
+        assert_eq!(find(&text), Some((0, text.len())));
+    }
+
+    #[test]
+    fn the_block_cannot_be_ended_by_a_name() {
+        let mut package = package();
+        package.agent.display_name = format!("a {END} b");
         let text = upsert("", &block(&package));
         assert_eq!(find(&text), Some((0, text.len())));
     }
