@@ -81,6 +81,8 @@ pub fn conclude(
     {
         retired.push(asked.to_owned());
     }
+    // An id will stand on a command line. The agent's program gives it, and an option is no id.
+    let session = session.filter(|id| !id.starts_with('-'));
     // A run that broke before its first word has not touched what it was to go on with.
     let session = session
         .or_else(|| asked.map(str::to_owned))
@@ -222,6 +224,14 @@ mod tests {
             used_tools: false,
             oom_kills: 0,
         }
+    }
+
+    #[test]
+    fn an_id_that_would_be_an_option_is_none() {
+        let mut given = end(Outcome::Succeeded, ResumeOutcome::NotAsked);
+        given.result.session = Some("--settings=/workspace/home/x".into());
+        let conclusion = conclude(given, "claude", None, SessionPolicy::Resume);
+        assert_eq!(conclusion.session, None);
     }
 
     fn failed() -> Outcome {
