@@ -152,7 +152,11 @@ impl<K: Resource> Cache<K> {
         match event {
             Event::Apply(object) => inner.there(object),
             Event::Delete(object) => {
-                inner.remove(&place(&object));
+                // Another one of this name may be known already: an answer can be ahead of the watch.
+                let known = inner.at(&place(&object));
+                if known.is_some_and(|known| known.meta().uid == object.meta().uid) {
+                    inner.remove(&place(&object));
+                }
                 inner.unreadable.remove(&place(&object));
                 let object = Arc::new(object);
                 inner.bury(&object);
@@ -160,7 +164,6 @@ impl<K: Resource> Cache<K> {
             }
             Event::Init => {
                 inner.listing = Some(HashSet::new());
-                inner.unreadable.clear();
                 Vec::new()
             }
             Event::InitApply(object) => {
@@ -263,6 +266,7 @@ impl<K: Resource> Inner<K> {
         let Some(listed) = self.listing.take() else {
             return Vec::new();
         };
+        self.unreadable.retain(|place| listed.contains(place));
         let gone: Vec<Place> = self
             .objects
             .values()
@@ -369,6 +373,32 @@ mod tests {
         assert_eq!(words(&cache.apply(Event::Delete(pod("a", "1", 7)))), ["-1"]);
         cache.observe(pod("a", "1", 6));
         assert!(cache.get("ns", "a").is_none());
+    }
+
+    #[test]
+    fn the_end_of_an_old_object_leaves_the_new_one_of_its_name() {
+        let cache = Cache::default();
+        cache.apply(Event::Apply(pod("a", "1", 1)));
+        // The answer to a write or a question of ours may be ahead of the watch.
+        cache.observe(pod("a", "2", 9));
+        assert_eq!(words(&cache.apply(Event::Delete(pod("a", "1", 8)))), ["-1"]);
+        let there = cache.get("ns", "a").unwrap();
+        assert_eq!(there.metadata.uid.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_does_not_look_gone_while_everything_is_listed_again() {
+        let cache = Cache::<Pod>::default();
+        let told = pod("a", "1", 1).metadata;
+        cache.unreadable(&told);
+        cache.apply(Event::Init);
+        assert!(cache.is_unreadable("ns", "a"), "not yet listed");
+        cache.unreadable(&told);
+        cache.apply(Event::InitDone);
+        assert!(cache.is_unreadable("ns", "a"), "listed");
+        cache.apply(Event::Init);
+        cache.apply(Event::InitDone);
+        assert!(!cache.is_unreadable("ns", "a"), "gone");
     }
 
     #[tokio::test]
