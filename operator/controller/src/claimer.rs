@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crds::{Agent, Runtime};
 use kube::ResourceExt as _;
-use store::{Lane, LaneAgent, Waiting};
+use store::{Lane, LaneAgent};
 
 use crate::catalog::{Catalog, is_usable};
 use crate::context::{Context, LaneKey};
@@ -18,8 +18,6 @@ use crate::work::Done;
 const SAFETY_LOOK: Duration = Duration::from_secs(90);
 /// Claims of one pass; then others get their turn.
 const CLAIMS: usize = 64;
-/// Queued tasks that are asked whether another Runtime is full.
-const ASKED: u32 = 8;
 
 /// The lane of a Runtime, with every agent that may use it; `None` when nothing may be claimed there.
 #[must_use]
@@ -61,7 +59,7 @@ pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
     };
     let everyone = std::mem::take(&mut lane.agents);
     for agent in everyone {
-        if is_its_turn(ctx, key, &lane.namespace_uid, &agent).await? {
+        if is_its_turn(ctx, key, &agent).await? {
             lane.agents.push(agent);
         }
     }
@@ -72,8 +70,7 @@ pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
         let now = ctx.clock.now();
         let Some(claimed) = ctx.store.claim_next(&lane, &ctx.key, now).await? else {
             overflow(ctx, key);
-            let waits = ctx.store.summary().await?.queued > 0;
-            return Ok(if waits {
+            return Ok(if does_someone_wait(ctx, &lane).await? {
                 Done::LookAgain(SAFETY_LOOK)
             } else {
                 Done::Settled
@@ -86,14 +83,22 @@ pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
     Ok(Done::Settled)
 }
 
+/// Whether tasks wait that may go to this lane.
+async fn does_someone_wait(ctx: &Context, lane: &Lane) -> Result<bool, Error> {
+    for agent in &lane.agents {
+        let first = ctx
+            .store
+            .waiting_of_agent(&lane.namespace_uid, &agent.name, None, 1);
+        if !first.await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Whether an agent's tasks may go to this lane: the first of its Runtimes with room wins, so those before
 /// this one must be unusable or full.
-async fn is_its_turn(
-    ctx: &Context,
-    key: &LaneKey,
-    namespace_uid: &str,
-    agent: &LaneAgent,
-) -> Result<bool, Error> {
+async fn is_its_turn(ctx: &Context, key: &LaneKey, agent: &LaneAgent) -> Result<bool, Error> {
     let catalog = Catalog::new(ctx.caches.clone());
     let Some(definition) = catalog.agent(&key.namespace, &agent.name) else {
         return Ok(false);
@@ -106,32 +111,11 @@ async fn is_its_turn(
         let Some(lane) = lane(ctx, runtime) else {
             continue;
         };
-        if !is_full(ctx, &lane, namespace_uid, &agent.name).await? {
+        if !ctx.store.is_runtime_full(&lane).await? {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-/// Whether a lane is full, as one of an agent's queued tasks finds it.
-async fn is_full(
-    ctx: &Context,
-    lane: &Lane,
-    namespace_uid: &str,
-    agent: &str,
-) -> Result<bool, Error> {
-    for task in ctx
-        .store
-        .waiting_of_agent(namespace_uid, agent, None, ASKED)
-        .await?
-    {
-        match ctx.store.waiting(task, lane).await? {
-            Some(Waiting::RuntimeFull { .. }) => return Ok(true),
-            Some(Waiting::Next) => return Ok(false),
-            Some(Waiting::SessionBusy { .. } | Waiting::AgentFull { .. }) | None => {}
-        }
-    }
-    Ok(false)
 }
 
 /// What found no room here may find some in the next Runtime of its agent.

@@ -33,7 +33,21 @@ pub enum Waiting {
     Next,
 }
 
+const HELD_ON_RUNTIME: &str = "SELECT count(*) AS held FROM sessions \
+    WHERE namespace_uid = $1 AND holder_runtime = $2 AND holder_task IS NOT NULL";
+
 impl Store {
+    /// Whether as many sessions are held on the lane's Runtime as may be.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub async fn is_runtime_full(&self, lane: &Lane) -> Result<bool, Error> {
+        let mut reader = self.reader().await?;
+        let (namespace, runtime) = (&lane.namespace_uid, &lane.runtime);
+        let running = held(&mut reader, HELD_ON_RUNTIME, namespace, runtime).await?;
+        Ok(running >= lane.max_pods)
+    }
+
     /// What a task waits for in this lane; `None` when it does not wait, or its agent is not of the lane.
     ///
     /// # Errors
@@ -41,8 +55,6 @@ impl Store {
     pub async fn waiting(&self, task: TaskId, lane: &Lane) -> Result<Option<Waiting>, Error> {
         const AGENT: &str = "SELECT count(*) AS held FROM sessions \
             WHERE namespace_uid = $1 AND agent = $2 AND holder_task IS NOT NULL";
-        const RUNTIME: &str = "SELECT count(*) AS held FROM sessions \
-            WHERE namespace_uid = $1 AND holder_runtime = $2 AND holder_task IS NOT NULL";
         let Some(row) = self.task(task).await? else {
             return Ok(None);
         };
@@ -63,7 +75,13 @@ impl Store {
                 max: agent.max_concurrent,
             }));
         }
-        let running = held(&mut reader, RUNTIME, &lane.namespace_uid, &lane.runtime).await?;
+        let running = held(
+            &mut reader,
+            HELD_ON_RUNTIME,
+            &lane.namespace_uid,
+            &lane.runtime,
+        )
+        .await?;
         if running >= lane.max_pods {
             return Ok(Some(Waiting::RuntimeFull {
                 running,

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use controller::context::LaneKey;
+use controller::work::Done;
 use protocol::TaskState;
 use serde_json::json;
 
@@ -88,6 +90,50 @@ async fn the_first_runtime_with_room_wins() {
     };
     assert_eq!(runtime_of("one").await, "claude");
     assert_eq!(runtime_of("two").await, "spare");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_busy_session_keeps_nobody_from_the_next_runtime() {
+    let world = World::new();
+    world.api.create("runtimes", json!({
+        "apiVersion": "mooring.dev/v1alpha1", "kind": "Runtime", "metadata": {"name": "spare", "namespace": NAMESPACE},
+        "spec": {"provider": "claude", "image": "agent:1", "capacity": {"maxPods": 1}},
+    }));
+    world.api.edit("runtimes", NAMESPACE, "claude", |runtime| {
+        runtime["spec"]["capacity"]["maxPods"] = json!(1)
+    });
+    world.api.edit("agents", NAMESPACE, "reviewer", |agent| {
+        agent["spec"]["maxConcurrentTasks"] = json!(50);
+        agent["spec"]["runtimeRefs"] = json!([{"name": "claude"}, {"name": "spare"}]);
+    });
+    let operator = world.start().await;
+    for n in 0..12 {
+        let uid = world.task(&format!("busy-{n}"), "busy", "hang", json!({}));
+        operator.until_row("entered", &uid, |_| true).await;
+    }
+    let other = world.task("other", "other", "hang", json!({}));
+    operator
+        .until_row("it runs beside", &other, |row| {
+            row.state == TaskState::Running
+        })
+        .await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lane_is_left_alone_while_only_others_wait() {
+    let world = World::new();
+    let operator = world.start().await;
+    let more = json!({"agentRef": {"name": "nobody"}});
+    let uid = world.task("lost", "hello", "succeed", more);
+    operator.until_row("entered", &uid, |_| true).await;
+    let lane = LaneKey {
+        namespace: NAMESPACE.into(),
+        runtime: "claude".into(),
+    };
+    let done = controller::claimer::pass(&operator.ctx, &lane).await;
+    assert_eq!(done.unwrap(), Done::Settled);
     operator.stop().await;
 }
 

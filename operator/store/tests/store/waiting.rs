@@ -24,6 +24,8 @@ both! {
         let runtime_full = Some(Waiting::RuntimeFull { running: 1, max: 1 });
         let tight = lane(&[("reviewer", 1), ("writer", 1)], 1);
         assert_eq!(waiting(&tight).await, [busy, agent_full, runtime_full]);
+        let is_full = async |max| bed.store.is_runtime_full(&lane(&[], max)).await.unwrap();
+        assert_eq!((is_full(0).await, is_full(1).await, is_full(2).await), (true, true, false));
         assert_eq!(waiting(&lane(&[("reviewer", 2)], 2)).await, [busy, Some(Waiting::Next), None]);
         assert_eq!(bed.store.waiting(first.task, &tight).await.unwrap(), None, "it runs");
         bed.store.verdict(first, failed(FailureClass::Unknown), at(20)).await.unwrap();
