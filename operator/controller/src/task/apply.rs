@@ -142,9 +142,10 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
             }
         }
     }
-    if let (Some(object), Some(status)) = (seen.object.get(), status) {
-        write_status(ctx, object, &status).await?;
-    }
+    let told = match (seen.object.get(), status) {
+        (Some(object), Some(status)) => write_status(ctx, object, &status).await,
+        (Some(_) | None, Some(_) | None) => Ok(()),
+    };
     if let Some(error) = failed {
         return Err(error);
     }
@@ -164,6 +165,8 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     if claim || release.is_some() {
         wake_lanes(ctx, seen);
     }
+    // What is refused a status does not keep its Secret, pod and places for it; its object stays.
+    told?;
     if expire {
         remove(ctx, seen, now).await?;
     }

@@ -76,7 +76,7 @@ impl ApiServer {
         self.lock().asked.clone()
     }
 
-    /// From now on creates of this resource are refused.
+    /// From now on creates of this resource are refused, or writes of `resource/status`.
     pub(crate) fn refuse(&self, resource: &str, code: u16, message: &str) {
         self.lock()
             .refusals
@@ -338,6 +338,10 @@ impl ApiServer {
         }
         let mut new = old.clone();
         if target.sub.as_deref() == Some("status") {
+            let sub = format!("{}/status", target.resource);
+            if let Some((_, code, message)) = state.refusals.iter().find(|(of, _, _)| *of == sub) {
+                return Err((StatusCode::from_u16(*code).unwrap(), message.clone()));
+            }
             merge(&mut new["status"], &patch["status"]);
         } else {
             merge(&mut new, patch);

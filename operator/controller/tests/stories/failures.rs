@@ -334,3 +334,23 @@ async fn a_pod_that_went_unseen_is_fenced_until_its_node_had_time() {
         .await;
     operator.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_status_that_is_refused_keeps_nothing_alive() {
+    let world = World::new();
+    let operator = world.start().await;
+    let uid = world.task("refused", "hello", "hang", json!({}));
+    operator
+        .until_row("it runs", &uid, |row| row.state == TaskState::Running)
+        .await;
+    world
+        .api
+        .refuse("agenttasks/status", 422, "a policy of the cluster");
+    world.desire("refused", "Cancel");
+    operator
+        .until_row("cleared away", &uid, |row| row.state == TaskState::Finished)
+        .await;
+    assert!(world.api.list("secrets").is_empty());
+    assert!(world.api.list("pods").is_empty());
+    operator.stop().await;
+}
