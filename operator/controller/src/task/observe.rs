@@ -14,7 +14,7 @@ use kube::{Api, ResourceExt as _};
 use protocol::{AttemptId, MacKey, TaskId, TaskState};
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
-use super::failure::{Limits, NodeHealth};
+use super::failure::{self, Limits, NodeHealth};
 use crate::catalog::{Catalog, Standing, is_usable};
 use crate::context::Context;
 use crate::error::Error;
@@ -278,14 +278,15 @@ async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<
 
 /// Whether the cache's word that there is no pod is not enough: it is about to be acted upon for good.
 fn must_ask(seen: &Seen, attempt: &AttemptRow) -> bool {
-    let known_gone = seen.last_sight.is_some();
+    // Only an end is final: for the watch a pod that lost our label is gone as well.
+    let known_dead = seen.last_sight.as_deref().is_some_and(failure::is_dead);
     match (attempt.ended_at.is_some(), attempt.pod_uid.is_some()) {
         // A verdict would follow from its absence.
-        (false, true) => !known_gone,
+        (false, true) => !known_dead,
         // It is made anyway; the name refuses a second one.
         (false, false) => false,
         // The holder would be released. A pod may have been made without our hearing of it.
-        (true, _) => !known_gone && seen.row.state != TaskState::Finished,
+        (true, _) => !known_dead && seen.row.state != TaskState::Finished,
     }
 }
 
@@ -381,6 +382,26 @@ mod tests {
     use serde_json::json;
 
     use crate::fixtures;
+
+    #[test]
+    fn before_a_pod_is_given_up_the_apiserver_is_asked() {
+        let pod = |status| {
+            let pod = json!({"metadata": {}, "spec": {"nodeName": "node-1", "containers": []}, "status": status});
+            Some(serde_json::from_value::<super::Pod>(pod).unwrap().into())
+        };
+        let (runs, dead) = (json!({"phase": "Running"}), json!({"phase": "Failed"}));
+        let mut seen = fixtures::running();
+        let attempt = seen.attempts[0].clone();
+        // A pod that lost its label is gone for the watch, and goes on.
+        seen.last_sight = pod(runs.clone());
+        assert!(super::must_ask(&seen, &attempt));
+        seen.row.state = super::TaskState::Finishing;
+        let mut ended = attempt;
+        ended.ended_at = Some(ended.claimed_at);
+        assert!(super::must_ask(&seen, &ended));
+        seen.last_sight = pod(dead);
+        assert!(!super::must_ask(&seen, &ended));
+    }
 
     #[test]
     fn without_its_runtime_a_run_has_the_time_of_its_backstop() {

@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use protocol::{AttemptId, FailureClass, Outcome, TaskState, TerminationMessage, Verdict, limits};
 use store::AttemptRow;
 
-use super::failure::{self, Judgement, NodeHealth, Progress};
+use super::failure::{self, Judgement, Progress};
 use super::observe::{Object, Seen};
 use super::{session_status, status};
 
@@ -197,6 +197,8 @@ fn attach(seen: &Seen, now: Timestamp) -> Option<Step> {
 pub fn plan(seen: &Seen, now: Timestamp) -> Plan {
     let mut plan = Plan::default();
     if let Object::Unreadable = seen.object {
+        // What an attempt has left does not depend on it.
+        clear_away(seen, now, &mut plan);
         return plan;
     }
     match seen.row.state {
@@ -298,12 +300,11 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     }
     let Some(attempt) = seen.ending() else { return };
     if seen.pod_of(attempt.id).is_some() {
-        if seen.node == NodeHealth::Silent {
-            sooner(
-                &mut plan.look_at,
-                failure::after(now, Duration::from_secs(30)),
-            );
-        }
+        // The slow look: a node that fell silent, or a pod that lost the label by which it is watched.
+        sooner(
+            &mut plan.look_at,
+            failure::after(now, Duration::from_secs(30)),
+        );
         return;
     }
     match fence(seen, attempt, now) {
@@ -366,4 +367,47 @@ fn expire(seen: &Seen, now: Timestamp, plan: &mut Plan) {
 
 fn sooner(look_at: &mut Option<Timestamp>, at: Timestamp) {
     *look_at = Some(look_at.map_or(at, |earlier| earlier.min(at)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures;
+
+    /// The attempt ended at 2000, with its pod still there.
+    fn ended() -> Seen {
+        let mut seen = fixtures::running();
+        seen.row.state = TaskState::Finishing;
+        seen.attempts[0].ended_at = Timestamp::from_second(2_000).ok();
+        let id = seen.row.id.to_string();
+        let pod = json!({
+            "metadata": {"uid": "pod-uid", "labels": {(crds::labels::TASK_ID): id, (crds::labels::ATTEMPT): "1"}},
+            "spec": {"nodeName": "node-1", "containers": []},
+        });
+        seen.pod = serde_json::from_value(pod).map(Arc::new).ok();
+        seen
+    }
+
+    #[test]
+    fn what_an_unreadable_object_leaves_is_cleared_away() {
+        let mut seen = ended();
+        seen.object = Object::Unreadable;
+        let plan = plan(&seen, Timestamp::from_second(2_000).unwrap());
+        assert_eq!(plan.secrets, [seen.attempts[0].id]);
+        assert_eq!(plan.pod.as_deref(), Some("pod-uid"));
+        assert_eq!((plan.status, plan.expire), (None, false));
+    }
+
+    #[test]
+    fn a_pod_that_is_to_go_is_looked_at_even_if_nothing_tells_of_its_end() {
+        let mut seen = ended();
+        seen.pod_deleted = true;
+        let plan = plan(&seen, Timestamp::from_second(2_100).unwrap());
+        assert_eq!((plan.pod, plan.release), (None, None));
+        assert_eq!(plan.look_at, Timestamp::from_second(2_130).ok());
+    }
 }
