@@ -3,6 +3,7 @@
 //! Sizes are in [`protocol::limits`], since the other side keeps them too.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::error::Failure;
 pub struct Limits {
     /// See [`limits::CONNECTIONS`].
     pub connections: usize,
+    /// Those of one address, so that the agents of one pod cannot take all places from everybody else's
+    /// runners. Room for all pods of a node: some networks show them under its address.
+    pub connections_per_address: usize,
     /// Connections past that limit which are still told so; what comes after them is closed without a word.
     pub refusals: usize,
     /// See [`limits::REQUESTS_PER_TASK`]. The runner and its agent are counted apart, so that an agent
@@ -45,6 +49,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections: limits::CONNECTIONS,
+            connections_per_address: limits::CONNECTIONS / 8,
             refusals: 64,
             requests_per_task: limits::REQUESTS_PER_TASK,
             control_hold: limits::CONTROL_HOLD,
@@ -56,21 +61,23 @@ impl Default for Limits {
     }
 }
 
-/// Whose requests are counted together.
+/// Whose requests, or connections, are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Party {
     Agent(TaskId),
     Runner(TaskId),
+    /// Whoever connects from there.
+    Address(IpAddr),
 }
 
-/// Requests that are being answered. Bounded by the open connections: a party without a request has no entry.
+/// Requests that are being answered, and connections that stand. Bounded by the open connections: a party without a request has no entry.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     taken: Mutex<HashMap<Party, usize>>,
 }
 
 impl Slots {
-    /// A slot for one request, given back when dropped.
+    /// A slot for one more, given back when dropped.
     pub(crate) fn take(self: &Arc<Self>, party: Party, most: usize) -> Result<Slot, Failure> {
         let mut taken = self
             .taken
@@ -88,7 +95,7 @@ impl Slots {
     }
 }
 
-/// One request's slot.
+/// The slot of one request or connection.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Arc<Slots>,

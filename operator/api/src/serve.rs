@@ -1,6 +1,7 @@
 //! Connections: how many, how long each part may take, and how they end.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer;
-use crate::limits::{HEADER_BYTES, HEADERS, Limits, STREAMS};
+use crate::limits::{HEADER_BYTES, HEADERS, Limits, Party, STREAMS, Slot};
 use crate::metrics::Refusal;
 use crate::state::{ApiState, Shared};
 
@@ -75,7 +76,7 @@ pub async fn serve(listener: TcpListener, tls: Tls, state: ApiState) -> io::Resu
             () = shutdown.cancelled() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => server.admit(stream, &mut connections),
+                Ok((stream, from)) => server.admit(stream, from.ip(), &mut connections),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -107,13 +108,17 @@ struct Server {
 }
 
 impl Server {
-    fn admit(&self, stream: TcpStream, connections: &mut JoinSet<()>) {
+    fn admit(&self, stream: TcpStream, from: IpAddr, connections: &mut JoinSet<()>) {
         let place = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned().ok();
-        let (place, router, refused) = match place(&self.places) {
-            Some(place) => (Some(place), self.served.clone(), false),
-            None => {
+        let address = self.state.slots.take(
+            Party::Address(from.to_canonical()),
+            self.state.limits.connections_per_address,
+        );
+        let (place, address, router, refused) = match (address, place(&self.places)) {
+            (Ok(slot), Some(place)) => (Some(place), Some(slot), self.served.clone(), false),
+            (Err(_), _) | (_, None) => {
                 self.state.metrics.refused(Refusal::TooMany);
-                (place(&self.refusals), self.refused.clone(), true)
+                (place(&self.refusals), None, self.refused.clone(), true)
             }
         };
         let Some(place) = place else { return };
@@ -124,6 +129,7 @@ impl Server {
             shutdown: self.state.shutdown.clone(),
             state: self.state.clone(),
             _place: place,
+            _address: address,
         };
         connections.spawn(async move {
             if refused {
@@ -143,6 +149,8 @@ struct Connection {
     shutdown: CancellationToken,
     state: Shared,
     _place: OwnedSemaphorePermit,
+    /// None for one that is only told that it is one too many.
+    _address: Option<Slot>,
 }
 
 impl Connection {

@@ -335,6 +335,38 @@ async fn a_connection_too_many_is_told_so() {
 }
 
 #[tokio::test]
+async fn one_address_cannot_take_every_place() {
+    on_sqlite(async |bed: Bed| {
+        let bed = bed.with_limits(Limits {
+            connections_per_address: 2,
+            ..Limits::default()
+        });
+        let server = Server::start(&bed).await;
+        let status = async |client: &Client| {
+            let answer = client.get(server.url("/healthz")).send().await.unwrap();
+            answer.status().as_u16()
+        };
+        let (first, second) = (server.http1(), server.http2());
+        assert_eq!((status(&first).await, status(&second).await), (200, 200));
+        assert_eq!(status(&server.http1()).await, 503);
+        let address = std::net::IpAddr::from([127, 0, 0, 2]);
+        let other = server.client(|builder| builder.local_address(address));
+        assert_eq!(status(&other).await, 200);
+        drop(first);
+        let deadline = std::time::Instant::now() + DEADLINE;
+        while status(&server.http1()).await != 200 {
+            assert!(
+                std::time::Instant::now() < deadline,
+                "the place never came back"
+            );
+            tokio::task::yield_now().await;
+        }
+        server.stop(&bed).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn it_stops_orderly_and_soon() {
     on_sqlite(async |bed: Bed| {
         let limits = Limits {
