@@ -7,9 +7,9 @@ use anyhow::{Context as _, Result};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
 
@@ -21,6 +21,9 @@ use crate::workspace::MARK;
 
 /// What a failed story left is kept this long for whoever looks, unless another operator is installed.
 const KEEP: SignedDuration = SignedDuration::from_mins(15);
+
+/// Annotation of the operator's namespace: what is installed, and since when.
+const SINCE: &str = "mooring.dev/e2e-installed";
 
 /// Once per process; other processes find it done.
 static DONE: OnceCell<()> = OnceCell::const_new();
@@ -62,9 +65,38 @@ async fn install_operator(cluster: &Cluster) -> Result<bool> {
     let is_new = installed(cluster, NAME).await? != Some(content.clone());
     if is_new {
         upgrade(cluster, NAME, &chart, &content, &values).await?;
+        record(cluster, &content).await?;
     }
     Operator::new(cluster).ready().await?;
     Ok(is_new)
+}
+
+/// Notes when this operator with these rights was first installed; the namespace outlives a release.
+async fn record(cluster: &Cluster, content: &str) -> Result<()> {
+    let namespaces = Api::<Namespace>::all(cluster.client.clone());
+    let namespace = namespaces.get(NAMESPACE).await?;
+    let known = namespace.annotations().get(SINCE);
+    if known.is_some_and(|known| known.starts_with(content)) {
+        return Ok(());
+    }
+    let note = json!({"metadata": {"annotations": {SINCE: format!("{content} {}", now())}}});
+    let parameters = PatchParams::default();
+    namespaces
+        .patch(NAMESPACE, &parameters, &Patch::Merge(note))
+        .await?;
+    Ok(())
+}
+
+/// Since when the operator is the one that is installed now.
+///
+/// # Errors
+/// When none was installed by these tests.
+pub async fn since(cluster: &Cluster) -> Result<Timestamp> {
+    let namespaces = Api::<Namespace>::all(cluster.client.clone());
+    let namespace = namespaces.get(NAMESPACE).await?;
+    let note = namespace.annotations().get(SINCE);
+    let note = note.context("nobody noted when the operator was installed")?;
+    Ok(note.rsplit(' ').next().unwrap_or_default().parse()?)
 }
 
 /// Installs both charts again after [`remove`], and waits for the operator.

@@ -21,6 +21,8 @@ async fn what_is_uninstalled_and_installed_again_goes_on() -> Result<()> {
         let first = workspace.run("first", "chart", &script).await?;
         ensure!(is_true(&first, "Succeeded"), "{:?}", first.status);
         let claim = workspace.claim_of(&first).await?;
+        // Else the operator would not have seen the pod end, and the next task would wait for a minute.
+        workspace.conversation_of(&first).await?;
 
         install::remove(&workspace.cluster).await?;
         let uninstalled = what_stays(&workspace.cluster, workspace, &first, &claim).await;

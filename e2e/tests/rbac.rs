@@ -4,52 +4,28 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, Result, ensure};
 use e2e::audit::Permission;
-use e2e::{operator, story};
-use jiff::Timestamp;
+use e2e::{install, operator, story};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
 
-/// What is granted, and since when.
-struct Granted {
-    permissions: BTreeSet<Permission>,
-    since: Timestamp,
-}
-
-impl Granted {
-    fn add(&mut self, rules: &[PolicyRule], object: &impl kube::Resource) {
-        for rule in rules {
-            for group in rule.api_groups.iter().flatten() {
-                for resource in rule.resources.iter().flatten() {
-                    self.permissions
-                        .extend(rule.verbs.iter().map(|verb| Permission {
-                            group: group.clone(),
-                            resource: resource.clone(),
-                            verb: verb.clone(),
-                        }));
-                }
+/// What rules grant.
+fn add(granted: &mut BTreeSet<Permission>, rules: Option<Vec<PolicyRule>>) {
+    for rule in rules.unwrap_or_default() {
+        for group in rule.api_groups.iter().flatten() {
+            for resource in rule.resources.iter().flatten() {
+                granted.extend(rule.verbs.iter().map(|verb| Permission {
+                    group: group.clone(),
+                    resource: resource.clone(),
+                    verb: verb.clone(),
+                }));
             }
         }
-        // Requests of before the last change were judged by other rules.
-        let changed = object
-            .meta()
-            .managed_fields
-            .iter()
-            .flatten()
-            .filter_map(|field| field.time.as_ref());
-        self.since = changed
-            .map(|time| time.0)
-            .max()
-            .unwrap_or(self.since)
-            .max(self.since);
     }
 }
 
-async fn granted(client: kube::Client) -> Result<Granted> {
-    let mut granted = Granted {
-        permissions: BTreeSet::new(),
-        since: Timestamp::UNIX_EPOCH,
-    };
+async fn granted(client: kube::Client) -> Result<BTreeSet<Permission>> {
+    let mut granted = BTreeSet::new();
     let is_ours = |subjects: &Option<Vec<k8s_openapi::api::rbac::v1::Subject>>| {
         subjects.iter().flatten().any(|subject| {
             subject.namespace.as_deref() == Some(operator::NAMESPACE)
@@ -64,7 +40,7 @@ async fn granted(client: kube::Client) -> Result<Granted> {
             let role = Api::<ClusterRole>::all(client.clone())
                 .get(&binding.role_ref.name)
                 .await?;
-            granted.add(&role.rules.clone().unwrap_or_default(), &role);
+            add(&mut granted, role.rules);
         }
     }
     for binding in Api::<RoleBinding>::all(client.clone())
@@ -78,7 +54,7 @@ async fn granted(client: kube::Client) -> Result<Granted> {
             let role = Api::<Role>::namespaced(client.clone(), &namespace)
                 .get(&binding.role_ref.name)
                 .await?;
-            granted.add(&role.rules.clone().unwrap_or_default(), &role);
+            add(&mut granted, role.rules);
         }
     }
     Ok(granted)
@@ -103,17 +79,17 @@ async fn the_chart_lists_what_the_operator_uses_and_nothing_else() -> Result<()>
         let (used, refused) = workspace
             .cluster
             .audit()
-            .used(operator::USER, granted.since)?;
+            .used(operator::USER, install::since(&workspace.cluster).await?)?;
         ensure!(
             refused.is_empty(),
             "refused by RBAC:\n{}",
             refused.join("\n")
         );
         ensure!(
-            used == granted.permissions,
+            used == granted,
             "granted and never used:\n{}used and not granted:\n{}",
-            shown(&granted.permissions, &used),
-            shown(&used, &granted.permissions)
+            shown(&granted, &used),
+            shown(&used, &granted)
         );
         Ok(())
     })
