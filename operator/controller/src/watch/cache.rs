@@ -23,8 +23,10 @@ pub(super) type Place = (String, String);
 pub enum Seen<K> {
     /// It is there, new or changed, and what was there before.
     There(Arc<K>, Option<Arc<K>>),
-    /// It is gone; this is what was last seen of it.
+    /// It is gone; this is how it was at its end.
     Gone(Arc<K>),
+    /// It is gone, but nobody saw it go; this is how it was some time before.
+    Missed(Arc<K>),
     /// Everything was listed.
     Listed,
 }
@@ -110,15 +112,23 @@ impl<K: Resource> Cache<K> {
 
     /// Takes in that there is an object which cannot be read; what was known of it stays.
     pub fn unreadable(&self, meta: &ObjectMeta) {
-        let place = (
-            meta.namespace.clone().unwrap_or_default(),
-            meta.name.clone().unwrap_or_default(),
-        );
+        let place = place_of(meta);
         let mut inner = self.write();
         if let Some(listing) = &mut inner.listing {
             listing.insert(place.clone());
         }
         inner.unreadable.insert(place);
+    }
+
+    /// Takes in that an object is gone whose end cannot be read.
+    pub fn forget(&self, meta: &ObjectMeta) {
+        let place = place_of(meta);
+        let mut inner = self.write();
+        inner.unreadable.remove(&place);
+        let known = inner.at(&place);
+        if known.is_some_and(|known| known.meta().uid == meta.uid) {
+            inner.remove(&place);
+        }
     }
 
     /// Waits until everything was listed once.
@@ -205,7 +215,7 @@ impl<K: Resource> Inner<K> {
         let mut old = self.at(&place(&object)).cloned();
         if let Some(other) = old.take_if(|old| old.meta().uid != object.meta().uid) {
             self.bury(other.as_ref());
-            seen.push(Seen::Gone(other));
+            seen.push(Seen::Missed(other));
         }
         if old
             .as_ref()
@@ -278,7 +288,7 @@ impl<K: Resource> Inner<K> {
         for place in gone {
             if let Some(object) = self.remove(&place) {
                 self.bury(&object);
-                seen.push(Seen::Gone(object));
+                seen.push(Seen::Missed(object));
             }
         }
         seen
@@ -286,7 +296,10 @@ impl<K: Resource> Inner<K> {
 }
 
 fn place<K: Resource>(object: &K) -> Place {
-    let meta = object.meta();
+    place_of(object.meta())
+}
+
+fn place_of(meta: &ObjectMeta) -> Place {
     (
         meta.namespace.clone().unwrap_or_default(),
         meta.name.clone().unwrap_or_default(),
@@ -327,6 +340,7 @@ mod tests {
             .map(|seen| match seen {
                 Seen::There(pod, _) => format!("+{}", uid(pod)),
                 Seen::Gone(pod) => format!("-{}", uid(pod)),
+                Seen::Missed(pod) => format!("?{}", uid(pod)),
                 Seen::Listed => "listed".into(),
             })
             .collect()
@@ -347,7 +361,7 @@ mod tests {
             list(vec![pod("a", "1", 1), pod("b", "2", 2)]),
             ["+1", "+2", "listed"]
         );
-        assert_eq!(list(vec![pod("b", "3", 5)]), ["-2", "+3", "-1", "listed"]);
+        assert_eq!(list(vec![pod("b", "3", 5)]), ["?2", "+3", "?1", "listed"]);
         assert!(cache.get("ns", "a").is_none());
     }
 

@@ -8,10 +8,11 @@ use protocol::TaskId;
 
 use super::{NamespaceMeta, Seen};
 use crate::context::{Context, Key};
+use crate::task::failure;
 use crate::{catalog, node};
 
 pub(super) fn task(ctx: &Context, seen: &Seen<AgentTask>) {
-    let (Seen::There(task, _) | Seen::Gone(task)) = seen else {
+    let (Seen::There(task, _) | Seen::Gone(task) | Seen::Missed(task)) = seen else {
         return;
     };
     ctx.queue.add(object_key(task));
@@ -27,7 +28,7 @@ pub(crate) fn object_key(task: &AgentTask) -> Key {
 }
 
 pub(super) fn agent(ctx: &Context, seen: &Seen<Agent>) {
-    let (Seen::There(agent, _) | Seen::Gone(agent)) = seen else {
+    let (Seen::There(agent, _) | Seen::Gone(agent) | Seen::Missed(agent)) = seen else {
         return;
     };
     ctx.queue.add(Key::Agent {
@@ -37,7 +38,7 @@ pub(super) fn agent(ctx: &Context, seen: &Seen<Agent>) {
 }
 
 pub(super) fn runtime(ctx: &Context, seen: &Seen<Runtime>) {
-    let (Seen::There(runtime, _) | Seen::Gone(runtime)) = seen else {
+    let (Seen::There(runtime, _) | Seen::Gone(runtime) | Seen::Missed(runtime)) = seen else {
         return;
     };
     ctx.queue.add(Key::Runtime {
@@ -49,8 +50,10 @@ pub(super) fn runtime(ctx: &Context, seen: &Seen<Runtime>) {
 pub(super) fn pod(ctx: &Context, seen: &Seen<Pod>) {
     let pod = match seen {
         Seen::There(pod, _) => pod,
-        Seen::Gone(pod) => {
-            ctx.memory.bury(std::sync::Arc::clone(pod));
+        Seen::Gone(pod) | Seen::Missed(pod) => {
+            if is_last_sight(seen) {
+                ctx.memory.bury(std::sync::Arc::clone(pod));
+            }
             let blocked = ctx
                 .memory
                 .unblock(&pod.namespace().unwrap_or_default(), &pod.name_any());
@@ -66,6 +69,16 @@ pub(super) fn pod(ctx: &Context, seen: &Seen<Pod>) {
     }
 }
 
+/// Whether what was seen of a pod that is gone tells how it ended. Of one whose going nobody saw only an end
+/// does: what had no node, or a node and no end, may have got both since.
+fn is_last_sight(seen: &Seen<Pod>) -> bool {
+    match seen {
+        Seen::Gone(_) => true,
+        Seen::Missed(pod) => failure::is_dead(pod),
+        Seen::There(..) | Seen::Listed => false,
+    }
+}
+
 /// The task that a pod's label names.
 fn task_of(pod: &Pod) -> Option<TaskId> {
     pod.labels().get(labels::TASK_ID)?.parse().ok()
@@ -73,7 +86,7 @@ fn task_of(pod: &Pod) -> Option<TaskId> {
 
 /// A policy of ours was changed or removed by someone: its Runtime's pass puts it right.
 pub(super) fn policy(ctx: &Context, seen: &Seen<NetworkPolicy>) {
-    let (Seen::There(policy, _) | Seen::Gone(policy)) = seen else {
+    let (Seen::There(policy, _) | Seen::Gone(policy) | Seen::Missed(policy)) = seen else {
         return;
     };
     let namespace = policy.namespace().unwrap_or_default();
@@ -97,7 +110,7 @@ pub(super) fn node(ctx: &Context, seen: &Seen<Node>) {
             }
             node
         }
-        Seen::Gone(node) => node,
+        Seen::Gone(node) | Seen::Missed(node) => node,
         Seen::Listed => return,
     };
     let name = node.name_any();
@@ -124,8 +137,30 @@ pub(super) fn namespace(ctx: &Context, seen: &Seen<NamespaceMeta>) {
             }
             namespace
         }
-        Seen::Gone(namespace) => namespace,
+        Seen::Gone(namespace) | Seen::Missed(namespace) => namespace,
         Seen::Listed => return,
     };
     ctx.queue.add(Key::Namespace(namespace.name_any()));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn of_a_pod_whose_going_nobody_saw_only_an_end_is_believed() {
+        let pod = |status| {
+            let pod = json!({"metadata": {}, "spec": {"containers": []}, "status": status});
+            Arc::new(serde_json::from_value::<Pod>(pod).unwrap())
+        };
+        let unbound = pod(json!({"phase": "Pending"}));
+        let dead = pod(json!({"phase": "Succeeded"}));
+        assert!(is_last_sight(&Seen::Gone(Arc::clone(&unbound))));
+        assert!(!is_last_sight(&Seen::Missed(unbound)));
+        assert!(is_last_sight(&Seen::Missed(dead)));
+    }
 }
