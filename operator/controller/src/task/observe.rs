@@ -54,6 +54,8 @@ pub enum References {
     Found,
     /// No Agent.
     NoAgent,
+    /// There is an Agent, but it cannot be read; nothing is ended by it.
+    AgentUnreadable,
     /// None of the Agent's Runtimes.
     NoRuntime,
     /// None of them is ready.
@@ -218,7 +220,12 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     let catalog = Catalog::new(ctx.caches.clone());
     let standing = catalog.standing(namespace, &found.object.namespace_uid);
     let agent = catalog.agent(namespace, &found.agent);
-    let references = references(&catalog, namespace, agent.as_deref());
+    let references = match &agent {
+        None if ctx.caches.agents.is_unreadable(namespace, &found.agent) => {
+            References::AgentUnreadable
+        }
+        None | Some(_) => references(&catalog, namespace, agent.as_deref()),
+    };
 
     let Some(row) = ctx.store.task(task).await? else {
         return Ok(None);

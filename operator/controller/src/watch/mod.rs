@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 pub use cache::{Cache, Seen};
 pub(crate) use routes::object_key;
 
-use crate::context::Context;
+use crate::context::{Context, Key};
 
 /// A namespace, of which only its metadata is of interest.
 pub type NamespaceMeta = PartialObjectMeta<Namespace>;
@@ -179,6 +179,12 @@ async fn follow<K>(
                 continue;
             }
         };
+        if let Event::Delete(DeserializeGuard(Err(invalid))) = &event {
+            cache.forget(&invalid.metadata);
+            // Who asked for it is not known without reading it.
+            ctx.queue.add(Key::Resync);
+            continue;
+        }
         let Some(event) = readable(event, &cache, &kind) else {
             continue;
         };

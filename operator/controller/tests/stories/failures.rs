@@ -354,3 +354,29 @@ async fn a_status_that_is_refused_keeps_nothing_alive() {
     assert!(world.api.list("pods").is_empty());
     operator.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_cannot_be_read_ends_no_run_until_it_is_deleted() {
+    let world = World::new();
+    let operator = world.start().await;
+    let uid = world.task("goes-on", "hello", "hang", json!({}));
+    operator
+        .until_row("it runs", &uid, |row| row.state == TaskState::Running)
+        .await;
+    operator.stop().await;
+    // As an older release finds what a newer one let in.
+    world.api.edit("agents", NAMESPACE, "reviewer", |agent| {
+        agent["spec"]["runtimeRefs"] = json!("of another shape")
+    });
+    let operator = world.start().await;
+    operator.until_idle().await;
+    world.pass_time(&operator, 5);
+    operator.until_idle().await;
+    assert_eq!(operator.row(&uid).await.unwrap().state, TaskState::Running);
+    world.api.delete("agents", NAMESPACE, "reviewer");
+    let row = operator
+        .until_row("a verdict", &uid, |row| row.verdict.is_some())
+        .await;
+    assert_eq!(class(&row), Some(FailureClass::AgentDeleted));
+    operator.stop().await;
+}

@@ -89,6 +89,12 @@ fn accepted(seen: &Seen, old: &AgentTaskStatus) -> Wanted {
             );
             want(Status::False, reason::AGENT_NOT_FOUND, &message)
         }
+        References::AgentUnreadable => {
+            let message = format!(
+                "Agent {agent} cannot be read by this version of Mooring; its log says why. Correct the Agent."
+            );
+            want(Status::False, reason::AGENT_NOT_FOUND, &message)
+        }
         References::NoRuntime => {
             let message =
                 format!("None of the Runtimes of Agent {agent} exists in this namespace.");

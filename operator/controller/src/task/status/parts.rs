@@ -89,6 +89,12 @@ fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
                 format!("Agent {agent} does not exist."),
             ));
         }
+        References::AgentUnreadable => {
+            return Some((
+                WaitingLimit::Reference,
+                format!("Agent {agent} cannot be read."),
+            ));
+        }
         References::NoRuntime => {
             return Some((
                 WaitingLimit::Reference,
