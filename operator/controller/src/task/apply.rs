@@ -156,13 +156,16 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
         delete_pod(ctx, seen, &uid).await?;
     }
     if let Some(attempt) = release {
-        ctx.store.release(attempt, now).await?;
+        let released = ctx.store.release(attempt, now).await;
+        // At once, and also where the answer got lost: no later pass of this task will do it.
+        wake_lanes(ctx, seen);
+        released?;
         ctx.memory.forget(attempt);
     }
     if let (Some(object), Some(status)) = (&seen.session_object, session_status) {
         write_session_status(ctx, object, &status).await?;
     }
-    if claim || release.is_some() {
+    if claim {
         wake_lanes(ctx, seen);
     }
     // What is refused a status does not keep its Secret, pod and places for it; its object stays.
