@@ -53,24 +53,21 @@ fn evidence(from: &Evidence) -> EvidenceStatus {
     }
 }
 
-/// Which limit holds the task; while it is the same one, what was said about it stands.
+/// Which limit holds the task, and since when; who or how many fill it may change meanwhile.
 pub(super) fn waiting(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> Option<WaitingStatus> {
     if seen.row.state != TaskState::Queued {
         return None;
     }
     let (limit, message) = held_by(seen)?;
-    if let Some(same) = old.waiting.as_ref().filter(|old| old.limit == limit) {
-        return Some(same.clone());
-    }
-    let since = if old.waiting.is_some() {
-        now
-    } else {
-        seen.row.created_at
+    let since = match &old.waiting {
+        Some(old) if old.limit == limit => old.since.clone(),
+        Some(_) => Time(now),
+        None => Time(seen.row.created_at),
     };
     Some(WaitingStatus {
         limit,
         message,
-        since: Time(since),
+        since,
     })
 }
 
@@ -195,4 +192,27 @@ pub(super) fn times(row: &TaskRow, attempt: Option<&AttemptRow>) -> TaskTimes {
 
 fn cut(text: &str, bytes: usize) -> String {
     text[..text.floor_char_boundary(bytes)].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_session_names_who_has_it_now_and_since_when_it_is_waited_for() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let task = |number| protocol::TaskId(uuid::Uuid::from_u128(number));
+        let mut seen = fixtures::running();
+        seen.row.state = TaskState::Queued;
+        let mut told = |holder, old: &AgentTaskStatus, now| {
+            seen.waiting = Some(Waiting::SessionBusy { holder });
+            waiting(&seen, old, now).unwrap()
+        };
+        let mut old = AgentTaskStatus::default();
+        old.waiting = Some(told(task(70), &old, at(1_002)));
+        let next = told(task(71), &old, at(1_060));
+        assert!(next.message.contains(&task(71).to_string()), "{next:?}");
+        assert_eq!(next.since, Time(at(1_000)));
+    }
 }
