@@ -53,6 +53,17 @@ impl Queue {
         self.state().bytes < ROOM_BYTES
     }
 
+    /// True when even whoever cannot wait for room may add no more.
+    #[must_use]
+    pub fn overflows(&self) -> bool {
+        self.state().bytes >= 2 * ROOM_BYTES
+    }
+
+    #[cfg(test)]
+    pub(crate) fn last(&self) -> Option<Event> {
+        self.state().events.back().map(|(event, _)| event.clone())
+    }
+
     /// Number of the last event that the API has taken.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {

@@ -142,6 +142,8 @@ struct Turn<'t, 'a> {
     sweep: Option<JoinHandle<Ended>>,
     stderr: Tail,
     used_tools: bool,
+    /// Events for which there was no room.
+    left_out: u64,
 }
 
 impl<'t, 'a> Turn<'t, 'a> {
@@ -168,6 +170,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             sweep: None,
             stderr: Tail::default(),
             used_tools: false,
+            left_out: 0,
         }
     }
 
@@ -308,7 +311,12 @@ impl<'t, 'a> Turn<'t, 'a> {
             match output {
                 Output::Event(body) => {
                     self.used_tools |= matches!(body, EventBody::ToolUse { .. });
-                    self.around.journal.record(body);
+                    // One that is being stopped is read on whatever it says, and may say more than there is memory.
+                    if self.stopping() && self.around.journal.queue().overflows() {
+                        self.left_out += 1;
+                    } else {
+                        self.around.journal.record(body);
+                    }
                 }
                 Output::Write(bytes) => self.write(bytes),
                 Output::CloseStdin => self.input = None,
@@ -381,6 +389,13 @@ impl<'t, 'a> Turn<'t, 'a> {
             signal: None,
         };
         self.give(Input::Exited(self.exit.unwrap_or(unknown)));
+        if self.left_out > 0 {
+            let words = format!(
+                "{} events of the run were left out: they came while it was being ended, and the API had not taken those before",
+                self.left_out
+            );
+            self.around.journal.remark(LogLevel::Warn, words);
+        }
         TurnEnd {
             result: self.result.unwrap_or_else(no_result),
             stopped: self.stopped,
@@ -421,4 +436,64 @@ fn writer(mut to: UnixStream, first: Vec<u8>) -> mpsc::Sender<Vec<u8>> {
         }
     });
     send
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::EndReason;
+
+    use super::*;
+    use crate::journal::system_clock;
+    use crate::redact::Redactor;
+    use crate::transcript::Transcript;
+
+    /// Says everything that it hears.
+    struct Echo;
+
+    impl Adapter for Echo {
+        fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+            if let Input::Stdout(line) = input {
+                let content = String::from_utf8_lossy(line).into_owned();
+                out.push(Output::Event(EventBody::Error { content }));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_flood_while_it_is_stopped_fills_no_more_than_the_room() {
+        let transcript = Transcript::new(Box::new(io::sink()));
+        let mut journal = Journal::new(
+            Redactor::default(),
+            transcript,
+            system_clock,
+            Arc::default(),
+        );
+        let (_sender, mut host) = crate::host::channel();
+        let mut around = Surroundings {
+            journal: &mut journal,
+            host: &mut host,
+            reaper: Arc::default(),
+            ladder: Ladder {
+                interrupt: Duration::ZERO,
+                close: Duration::ZERO,
+                term: Duration::ZERO,
+            },
+            grace: Duration::ZERO,
+            deadline: (Instant::now() + IDLE, 3600),
+            cgroup: Path::new("/nowhere"),
+        };
+        let (input, _) = mpsc::channel(1);
+        let mut turn = Turn::new(Box::new(Echo), &mut around, input);
+        turn.stop(StopCause::Commanded(EndReason::Cancelled));
+        let line = vec![b'x'; 50_000];
+        for _ in 0..800 {
+            turn.step(Step::Stdout(Ok(Line::Whole(line.clone().into()))));
+        }
+        turn.end(0).await;
+        journal.close();
+        let written = journal.last_seq();
+        assert!((600..740).contains(&written), "{written} events");
+        let last = journal.queue().last().unwrap();
+        assert!(format!("{last:?}").contains("were left out"), "{last:?}");
+    }
 }
