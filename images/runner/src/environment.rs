@@ -119,8 +119,12 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 fn is_ordinary(name: &str, value: &str) -> bool {
     let of_cluster = name.starts_with("KUBERNETES_") || name.starts_with("MOORING_");
     let names_model = name.ends_with("_MODEL");
-    // An address is no secret unless it carries one.
-    let is_address = name.ends_with("_URL") && !value.contains(['@', '?']);
+    // An address is no secret unless it carries one: a login, a query, or a path that nobody would guess.
+    let is_short = |part: &str| part.len() < 16;
+    let path = value.split_once("://").map_or(value, |(_, rest)| rest);
+    let is_address = name.ends_with("_URL")
+        && !value.contains(['@', '?'])
+        && path.split('/').skip(1).all(is_short);
     of_cluster || names_model || is_address || name.starts_with("LC_") || ORDINARY.contains(&name)
 }
 
@@ -146,6 +150,7 @@ mod tests {
             ("SHORT", "1234567"),
             ("ANTHROPIC_BASE_URL", "http://model:8080"),
             ("DATABASE_URL", "postgres://me:pass@db/x"),
+            ("HOOK_URL", "https://hooks/services/T0/qX5rTz81LmPw0aVb"),
             ("ANTHROPIC_MODEL", "claude-opus-5-5"),
             ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
             ("MOORING_API", "https://api:8443"),
@@ -155,7 +160,12 @@ mod tests {
         let secrets: Vec<_> = environment.secrets().collect();
         assert_eq!(
             secrets,
-            ["sk-ant-12345", "postgres://me:pass@db/x", "hello world"]
+            [
+                "sk-ant-12345",
+                "postgres://me:pass@db/x",
+                "hello world",
+                "https://hooks/services/T0/qX5rTz81LmPw0aVb"
+            ]
         );
         assert!(!format!("{environment:?}").contains("sk-ant"));
     }
