@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 use runner::environment::Environment;
@@ -33,6 +34,9 @@ enum Command {
     Install(Install),
 }
 
+/// Longer than any pod lives, and short enough to be added to a point in time.
+const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
@@ -63,6 +67,9 @@ fn run(settings: &Settings) -> anyhow::Result<()> {
     let environment = Environment::new(std::env::vars_os());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // The thread that looks up names stays: where an agent has taken all process ids of its pod no other one
+        // could be started, which would be our end.
+        .thread_keep_alive(FOR_EVER)
         .build()?;
     let lived = runtime.block_on(live(settings, environment, blocked));
     // A volume that hangs must not keep the pod.
