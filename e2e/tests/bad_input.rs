@@ -6,6 +6,7 @@ use e2e::objects::{at, text};
 use e2e::script::Script;
 use e2e::wait::USUAL;
 use e2e::{Workspace, objects, on_apiserver, store, story};
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -232,14 +233,15 @@ async fn output_that_is_no_output_is_survived_and_named() -> Result<()> {
                 Script::new().run("true").answer("Done."),
             ),
         ];
-        let mut table = String::new();
-        for (what, name, script) in cases {
-            let (task, told) = ending(workspace, name, &script).await?;
-            table += &format!("{what}\n    {told}\n");
-            if name == "tool-bytes" {
-                shows_what_could_be_read(workspace, &task).await?;
-            }
-        }
+        let endings = cases
+            .iter()
+            .map(|(_, name, script)| ending(workspace, name, script));
+        let endings = try_join_all(endings).await?;
+        shows_what_could_be_read(workspace, &endings[0].0).await?;
+        let lines = cases.iter().zip(&endings);
+        let table: String = lines
+            .map(|((what, ..), (_, told))| format!("{what}\n    {told}\n"))
+            .collect();
         insta::assert_snapshot!("bad_output", table);
         Ok(())
     })

@@ -67,133 +67,154 @@ fn tool_outputs(events: &[EventBody]) -> String {
     outputs.collect()
 }
 
-#[tokio::test]
-async fn a_forged_result_is_not_believed() -> Result<()> {
-    story("hostile", async |workspace| {
-        workspace.prepare().await?;
-        let task = workspace
-            .run("forger", "hostile", &Script::new().run(FORGE).crash(3))
-            .await?;
-        assert_eq!(
-            condition(&task, "Succeeded"),
-            Some(("False".to_owned(), "CliCrashed".to_owned()))
-        );
-        ensure!(
-            !serde_yaml::to_string(&task.status)?.contains(FORGED),
-            "the status believes it: {:?}",
-            task.status
-        );
-        let seen = events(workspace, &task).await?;
-        let output = tool_outputs(&seen);
-        // What it tried was really tried, and refused where it can be refused.
-        ensure!(
-            output.contains("termination log: 0"),
-            "the termination file could not be written: {output}"
-        );
-        ensure!(
-            output.contains("/proc/1/fd/1: 2") && !output.contains("/proc/1/fd/1: 0"),
-            "the runner's own output was written: {output}"
-        );
-        ensure!(
-            output.matches("Permission denied").count() >= 3,
-            "memory or environment was readable: {output}"
-        );
+async fn a_forged_result_is_not_believed(workspace: &Workspace) -> Result<()> {
+    let task = workspace
+        .run("forger", "hostile", &Script::new().run(FORGE).crash(3))
+        .await?;
+    assert_eq!(
+        condition(&task, "Succeeded"),
+        Some(("False".to_owned(), "CliCrashed".to_owned()))
+    );
+    ensure!(
+        !serde_yaml::to_string(&task.status)?.contains(FORGED),
+        "the status believes it: {:?}",
+        task.status
+    );
+    let seen = events(workspace, &task).await?;
+    let output = tool_outputs(&seen);
+    // What it tried was really tried, and refused where it can be refused.
+    ensure!(
+        output.contains("termination log: 0"),
+        "the termination file could not be written: {output}"
+    );
+    ensure!(
+        output.contains("/proc/1/fd/1: 2") && !output.contains("/proc/1/fd/1: 0"),
+        "the runner's own output was written: {output}"
+    );
+    ensure!(
+        output.matches("Permission denied").count() >= 3,
+        "memory or environment was readable: {output}"
+    );
 
-        // The next runner of the session finds the forged lines, believes none of them and says so.
-        let next = workspace
-            .run("next", "hostile", &Script::new().answer("Done."))
-            .await?;
-        ensure!(objects_true(&next), "{:?}", next.status);
-        let mut seen_next = events(workspace, &next).await?;
-        let warned = seen_next
-            .iter()
-            .filter_map(said)
-            .any(|words| words.contains("outbox"));
-        ensure!(warned, "nothing is said of the forged lines: {seen_next:?}");
-        seen_next.extend(seen);
-        let believed: Vec<_> = seen_next
-            .iter()
-            .filter_map(said)
-            .filter(|words| words.contains(FORGED))
-            .collect();
-        ensure!(
-            believed.is_empty(),
-            "forged events are in a timeline: {believed:?}"
-        );
-        Ok(())
-    })
-    .await
+    // The next runner of the session finds the forged lines, believes none of them and says so.
+    let next = workspace
+        .run("next", "hostile", &Script::new().answer("Done."))
+        .await?;
+    ensure!(objects_true(&next), "{:?}", next.status);
+    let mut seen_next = events(workspace, &next).await?;
+    let warned = seen_next
+        .iter()
+        .filter_map(said)
+        .any(|words| words.contains("outbox"));
+    ensure!(warned, "nothing is said of the forged lines: {seen_next:?}");
+    seen_next.extend(seen);
+    let believed: Vec<_> = seen_next
+        .iter()
+        .filter_map(said)
+        .filter(|words| words.contains(FORGED))
+        .collect();
+    ensure!(
+        believed.is_empty(),
+        "forged events are in a timeline: {believed:?}"
+    );
+    Ok(())
 }
 
 fn objects_true(task: &AgentTask) -> bool {
     e2e::objects::is_true(task, "Succeeded")
 }
 
-#[tokio::test]
-async fn a_signal_from_inside_does_not_end_the_turn() -> Result<()> {
-    story("hostile-term", async |workspace| {
-        workspace.prepare().await?;
-        let script = Script::new()
-            .run("kill -TERM 1; echo sent: $?")
-            .sleep(500)
-            .answer("Still here.");
-        let task = workspace.run("signal", "signal", &script).await?;
-        let seen = events(workspace, &task).await?;
-        ensure!(
-            tool_outputs(&seen).contains("sent: 0"),
-            "the signal was not sent: {seen:?}"
-        );
-        ensure!(objects_true(&task), "{:?}", task.status);
-        assert_eq!(text(&task, "/status/result/summary")?, "Still here.");
-        ensure!(
-            seen.iter()
-                .filter_map(said)
-                .any(|words| words.contains("TERM")),
-            "nothing is said of the signal: {seen:?}"
-        );
-        Ok(())
-    })
-    .await
+async fn a_signal_from_inside_does_not_end_the_turn(workspace: &Workspace) -> Result<()> {
+    let script = Script::new()
+        .run("kill -TERM 1; echo sent: $?")
+        .sleep(500)
+        .answer("Still here.");
+    let task = workspace.run("signal", "signal", &script).await?;
+    let seen = events(workspace, &task).await?;
+    ensure!(
+        tool_outputs(&seen).contains("sent: 0"),
+        "the signal was not sent: {seen:?}"
+    );
+    ensure!(objects_true(&task), "{:?}", task.status);
+    assert_eq!(text(&task, "/status/result/summary")?, "Still here.");
+    ensure!(
+        seen.iter()
+            .filter_map(said)
+            .any(|words| words.contains("TERM")),
+        "nothing is said of the signal: {seen:?}"
+    );
+    Ok(())
+}
+
+async fn the_agents_token_calls_no_route_of_the_runner(workspace: &Workspace) -> Result<()> {
+    let secrets: Record<Secret> = workspace.record().await?;
+    let task = workspace
+        .start("caller", "api", &Script::new().sleep(3000).answer("Done."))
+        .await?;
+    let secret = token::secret_of(&secrets, &task.uid().context("an object has a UID")?).await?;
+    let running = workspace.running("caller").await?;
+    let api = ApiClient::from_pod(
+        &workspace.cluster,
+        &workspace.pod_of(&running).await?,
+        &secret,
+    )
+    .await?;
+    let stolen = token::token(&secret)?;
+    Poller::start(api.clone(), stolen.clone())
+        .answer(200, Instant::now())
+        .await?;
+    let resumed = serde_json::to_value(protocol::Resumed::unknown("forged"))?;
+    let calls = [
+        (
+            Method::POST,
+            "open",
+            json!({"nonce": "0".repeat(64), "wireVersion": WIRE_VERSION}),
+            409,
+        ),
+        (Method::POST, "started", json!({}), 403),
+        (
+            Method::POST,
+            "events",
+            json!({"events": [{"seq": 99, "at": "2026-01-01T00:00:00Z", "type": "text", "content": FORGED}]}),
+            403,
+        ),
+        (Method::GET, "control?after=0", serde_json::Value::Null, 403),
+        (
+            Method::POST,
+            "finish",
+            json!({"result": {"outcome": "succeeded", "output": FORGED, "durationMs": 1, "resumed": resumed, "lastSeq": 0}}),
+            403,
+        ),
+    ];
+    for (method, route, body, wanted) in calls {
+        let body = (!body.is_null()).then_some(&body);
+        let (code, answer) = api
+            .call(method, &format!("/api/v1/runner/{route}"), &stolen, body)
+            .await?;
+        assert_eq!(code, wanted, "{route}: {answer}");
+    }
+    let done = workspace.finished("caller").await?;
+    assert_eq!(text(&done, "/status/result/summary")?, "Done.");
+    let seen = events(workspace, &done).await?;
+    ensure!(
+        !seen
+            .iter()
+            .filter_map(said)
+            .any(|words| words.contains(FORGED)),
+        "{seen:?}"
+    );
+    Ok(())
 }
 
 #[tokio::test]
-async fn the_agents_token_calls_no_route_of_the_runner() -> Result<()> {
-    story("hostile-api", async |workspace| {
+async fn a_hostile_agent_changes_nothing_but_its_own_turn() -> Result<()> {
+    story("hostile", async |workspace| {
         workspace.prepare().await?;
-        let secrets: Record<Secret> = workspace.record().await?;
-        let task = workspace.start("caller", "api", &Script::new().sleep(3000).answer("Done.")).await?;
-        let secret = token::secret_of(&secrets, &task.uid().context("an object has a UID")?).await?;
-        let running = workspace.running("caller").await?;
-        let api = ApiClient::from_pod(&workspace.cluster, &workspace.pod_of(&running).await?, &secret).await?;
-        let stolen = token::token(&secret)?;
-        Poller::start(api.clone(), stolen.clone()).answer(200, Instant::now()).await?;
-        let resumed = serde_json::to_value(protocol::Resumed::unknown("forged"))?;
-        let calls = [
-            (Method::POST, "open", json!({"nonce": "0".repeat(64), "wireVersion": WIRE_VERSION}), 409),
-            (Method::POST, "started", json!({}), 403),
-            (
-                Method::POST,
-                "events",
-                json!({"events": [{"seq": 99, "at": "2026-01-01T00:00:00Z", "type": "text", "content": FORGED}]}),
-                403,
-            ),
-            (Method::GET, "control?after=0", serde_json::Value::Null, 403),
-            (
-                Method::POST,
-                "finish",
-                json!({"result": {"outcome": "succeeded", "output": FORGED, "durationMs": 1, "resumed": resumed, "lastSeq": 0}}),
-                403,
-            ),
-        ];
-        for (method, route, body, wanted) in calls {
-            let body = (!body.is_null()).then_some(&body);
-            let (code, answer) = api.call(method, &format!("/api/v1/runner/{route}"), &stolen, body).await?;
-            assert_eq!(code, wanted, "{route}: {answer}");
-        }
-        let done = workspace.finished("caller").await?;
-        assert_eq!(text(&done, "/status/result/summary")?, "Done.");
-        let seen = events(workspace, &done).await?;
-        ensure!(!seen.iter().filter_map(said).any(|words| words.contains(FORGED)), "{seen:?}");
+        tokio::try_join!(
+            a_forged_result_is_not_believed(workspace),
+            a_signal_from_inside_does_not_end_the_turn(workspace),
+            the_agents_token_calls_no_route_of_the_runner(workspace),
+        )?;
         Ok(())
     })
     .await

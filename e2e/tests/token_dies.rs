@@ -10,6 +10,7 @@ use e2e::script::Script;
 use e2e::token::{self, ApiClient, Poller};
 use e2e::wait::{Record, USUAL};
 use e2e::{Workspace, objects, story};
+use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::DeleteParams;
 use kube::{Api, ResourceExt as _};
@@ -181,6 +182,19 @@ fn has_verdict(task: &AgentTask) -> bool {
     condition(task, "Succeeded").is_some_and(|(status, _)| status != "Unknown")
 }
 
+/// In a namespace of its own.
+async fn with_its_namespace(workspace: &Workspace) -> Result<()> {
+    let going = Workspace::create(&workspace.cluster, "token-ns").await?;
+    going.prepare().await?;
+    let watched = Watched::start(&going).await?;
+    Box::pin(token_is_dead_after(
+        Ending::NamespaceDeleted,
+        &going,
+        &watched,
+    ))
+    .await
+}
+
 #[tokio::test]
 async fn a_token_dies_with_its_task_whichever_way_it_ends() -> Result<()> {
     story("token", async |workspace| {
@@ -194,26 +208,9 @@ async fn a_token_dies_with_its_task_whichever_way_it_ends() -> Result<()> {
             Ending::PodDeleted,
             Ending::TaskDeleted,
         ];
-        futures::future::try_join_all(
-            endings.map(|ending| token_is_dead_after(ending, workspace, &watched)),
-        )
-        .await?;
+        let endings = endings.map(|ending| token_is_dead_after(ending, workspace, &watched));
+        tokio::try_join!(try_join_all(endings), with_its_namespace(workspace))?;
         Ok(())
-    })
-    .await
-}
-
-#[tokio::test]
-async fn a_token_dies_with_its_namespace() -> Result<()> {
-    story("token-ns", async |workspace| {
-        workspace.prepare().await?;
-        let watched = Watched::start(workspace).await?;
-        Box::pin(token_is_dead_after(
-            Ending::NamespaceDeleted,
-            workspace,
-            &watched,
-        ))
-        .await
     })
     .await
 }
