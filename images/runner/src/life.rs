@@ -188,8 +188,30 @@ fn result(ran: Ran, journal: &Journal) -> TaskResult {
         usage: conclusion.usage,
         last_seq: journal.last_seq(),
     };
+    // Before values are looked for: what is taken out might have stood in the middle of one.
+    make_printable(&mut result);
     journal.redactor().result(&mut result);
     result
+}
+
+/// The result is shown in terminals, which would obey control characters.
+fn make_printable(result: &mut TaskResult) {
+    let printable = |text: &mut String| {
+        text.retain(|character| !character.is_control() || matches!(character, '\n' | '\t'));
+    };
+    printable(&mut result.output);
+    if let Outcome::Failed { message, .. } = &mut result.outcome {
+        printable(message);
+    }
+    let resumed = &mut result.resumed;
+    for evidence in [
+        &mut resumed.volume,
+        &mut resumed.workdir,
+        &mut resumed.session,
+        &mut resumed.provider,
+    ] {
+        printable(&mut evidence.evidence);
+    }
 }
 
 fn summary(result: &TaskResult) -> String {
