@@ -20,6 +20,18 @@ pub enum Error {
         #[source]
         source: Box<kube::Error>,
     },
+    /// A read of the cluster got no answer in time.
+    #[error("reading {what}: no answer")]
+    NoAnswer {
+        /// What was read.
+        what: &'static str,
+    },
+    /// What was there a moment ago is not.
+    #[error("{what} is gone again")]
+    GoneAgain {
+        /// What it was.
+        what: &'static str,
+    },
     /// A name cannot be derived.
     #[error("deriving a name")]
     Name(#[from] crds::names::NameError),
@@ -43,7 +55,7 @@ impl Error {
         match self {
             Self::Store(error) => error.reason(),
             Self::Write(error) => error.point.as_str(),
-            Self::Read { .. } => "ReadFailed",
+            Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => "ReadFailed",
             Self::Name(_) => "NameInvalid",
         }
     }
@@ -56,7 +68,9 @@ impl Error {
                 store::Retry::Never => Retry::Never,
                 store::Retry::WhenChanged | store::Retry::WithBackoff => Retry::WithBackoff,
             },
-            Self::Write(_) | Self::Read { .. } => Retry::WithBackoff,
+            Self::Write(_) | Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => {
+                Retry::WithBackoff
+            }
             Self::Name(_) => Retry::Never,
         }
     }

@@ -14,6 +14,7 @@ pub mod clock;
 pub mod context;
 pub mod error;
 pub mod events;
+mod kube_reads;
 pub mod kube_writes;
 pub mod memory;
 pub mod network;

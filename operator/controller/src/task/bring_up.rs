@@ -7,9 +7,8 @@ use std::sync::Arc;
 use crds::names::{claim_name, secret_name};
 use crds::{AgentSession, AgentTask, Runtime, Subject, SubjectKind};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
-use kube::{Api, Resource, ResourceExt as _};
+use kube::ResourceExt as _;
 use protocol::{FailureClass, Outcome};
-use serde::de::DeserializeOwned;
 use store::AttemptRow;
 
 use super::build::{self, AttemptNames, Kin, PodParts, owner};
@@ -18,8 +17,8 @@ use super::refusal;
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Grade;
-use crate::kube_writes::{KubePoint, WriteError};
-use crate::network;
+use crate::kube_writes::{KubePoint, Namespaced, WriteError};
+use crate::{kube_reads, network};
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -240,16 +239,9 @@ async fn is_there(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
     {
         return Ok(true);
     }
-    let api = Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), namespace);
-    let read = |source| Error::Read {
-        what: "a volume claim",
-        source: Box::new(source),
-    };
-    Ok(api
-        .get_opt(name)
-        .await
-        .map_err(read)?
-        .is_some_and(|claim| is_it(&claim)))
+    let asked =
+        kube_reads::get::<PersistentVolumeClaim>(&ctx.client, "a volume claim", namespace, name);
+    Ok(asked.await?.is_some_and(|claim| is_it(&claim)))
 }
 
 async fn secret(
@@ -301,16 +293,10 @@ async fn pod(
     }
 }
 
-async fn read<K>(ctx: &Context, namespace: &str, name: &str) -> Result<K, Error>
-where
-    K: Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
-        + Clone
-        + DeserializeOwned
-        + std::fmt::Debug,
-{
-    let api = Api::<K>::namespaced(ctx.client.clone(), namespace);
-    api.get(name).await.map_err(|source| Error::Read {
-        what: "an object that was there before",
-        source: Box::new(source),
-    })
+/// What is there under a name that was taken a moment ago.
+async fn read<K: Namespaced>(ctx: &Context, namespace: &str, name: &str) -> Result<K, Error> {
+    let what = "an object whose name was taken";
+    kube_reads::get(&ctx.client, what, namespace, name)
+        .await?
+        .ok_or(Error::GoneAgain { what })
 }

@@ -10,7 +10,7 @@ use crds::names::{SessionName, session_name};
 use crds::{Agent, AgentSession, AgentTask, Runtime};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::{Api, ResourceExt as _};
+use kube::ResourceExt as _;
 use protocol::{AttemptId, MacKey, TaskId, TaskState};
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
@@ -18,7 +18,7 @@ use super::failure::{self, Limits, NodeHealth};
 use crate::catalog::{Catalog, Standing, is_usable};
 use crate::context::Context;
 use crate::error::Error;
-use crate::{claimer, node};
+use crate::{claimer, kube_reads, node};
 
 /// Attempts shown in a status.
 const ATTEMPTS_SHOWN: u32 = 10;
@@ -302,12 +302,7 @@ async fn ask_for_pod(
     namespace: &str,
     name: &str,
 ) -> Result<Option<Arc<Pod>>, Error> {
-    let api = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
-    let read = |source| Error::Read {
-        what: "a pod",
-        source: Box::new(source),
-    };
-    let found = api.get_opt(name).await.map_err(read)?;
+    let found = kube_reads::get::<Pod>(&ctx.client, "a pod", namespace, name).await?;
     Ok(found.map(|pod| {
         let ours = pod
             .labels()
@@ -400,7 +395,7 @@ mod tests {
         let mut seen = fixtures::running();
         let attempt = seen.attempts[0].clone();
         // A pod that lost its label is gone for the watch, and goes on.
-        seen.last_sight = pod(runs.clone());
+        seen.last_sight = pod(runs);
         assert!(super::must_ask(&seen, &attempt));
         seen.row.state = super::TaskState::Finishing;
         let mut ended = attempt;
