@@ -6,6 +6,7 @@ use futures::StreamExt as _;
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use protocol::limits;
+use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest};
 use serde::de::DeserializeOwned;
 
 use crate::error::Failure;
@@ -15,10 +16,24 @@ use crate::state::Shared;
 /// Bytes of a remark on what is wrong with a body.
 const REMARK_BYTES: usize = 200;
 
+/// What a route takes as its body.
+pub(crate) trait Content: DeserializeOwned {
+    /// Bytes of it at most.
+    const MOST: usize = limits::BODY_BYTES;
+}
+
+/// The one body that an agent can send. Its token is good for many requests at a time, and memory is everybody's.
+impl Content for OpenRequest {
+    const MOST: usize = 4096;
+}
+impl Content for StartedRequest {}
+impl Content for EventsRequest {}
+impl Content for FinishRequest {}
+
 /// A JSON body. Extractors before it have run when the first byte of it is read, so nobody unknown is read.
 pub(crate) struct Json<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
+impl<T: Content> FromRequest<Shared> for Json<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
@@ -26,10 +41,10 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
             .headers()
             .get(CONTENT_LENGTH)
             .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > limits::BODY_BYTES as u64) {
-            return Err(Failure::body_too_large());
+        if announced.is_some_and(|length| length > T::MOST as u64) {
+            return Err(Failure::body_too_large(T::MOST));
         }
-        let bytes = tokio::time::timeout(state.limits.body, read(request.into_body()))
+        let bytes = tokio::time::timeout(state.limits.body, read(request.into_body(), T::MOST))
             .await
             .map_err(|_| Failure::invalid("the body did not arrive in time"))??;
         serde_json::from_slice(&bytes)
@@ -38,13 +53,13 @@ impl<T: DeserializeOwned> FromRequest<Shared> for Json<T> {
     }
 }
 
-async fn read(body: Body) -> Result<Vec<u8>, Failure> {
+async fn read(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
     let mut chunks = body.into_data_stream();
     let mut bytes = Vec::new();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| Failure::invalid("the body broke off"))?;
-        if bytes.len() + chunk.len() > limits::BODY_BYTES {
-            return Err(Failure::body_too_large());
+        if bytes.len() + chunk.len() > most {
+            return Err(Failure::body_too_large(most));
         }
         bytes.extend_from_slice(&chunk);
     }

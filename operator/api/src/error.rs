@@ -84,8 +84,8 @@ impl Failure {
         Self::new(StatusCode::CONFLICT, code::EVENT_GAP, message)
     }
 
-    pub(crate) fn body_too_large() -> Self {
-        let message = format!("the body is larger than {} bytes", limits::BODY_BYTES);
+    pub(crate) fn body_too_large(most: usize) -> Self {
+        let message = format!("the body is larger than {most} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, code::BODY_TOO_LARGE, message)
     }
 

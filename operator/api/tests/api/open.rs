@@ -54,6 +54,16 @@ both! {
         assert_eq!(newer["wireVersion"], WIRE_VERSION);
     }
 
+    async fn an_agent_cannot_fill_the_memory_by_opening(bed: Bed) {
+        let attempt = bed.claimed("hello").await;
+        let token = bed.token(attempt).await;
+        let mut body = asking(NONCE);
+        body["more"] = "x".repeat(4096).into();
+        let refused = bed.post("open", &token, &body).await;
+        assert_eq!(refused.refusal(), (413, "bodyTooLarge".to_owned()));
+        assert!(refused.text.contains("4096 bytes"), "{}", refused.text);
+    }
+
     async fn a_nonce_is_32_bytes_in_hex(bed: Bed) {
         let attempt = bed.claimed("hello").await;
         let token = bed.token(attempt).await;
