@@ -310,9 +310,11 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     match fence(seen, attempt, now) {
         Fence::Dead => plan.release = Some(attempt.id),
         Fence::Closed { until, .. } => {
+            // Nothing tells of a node that goes meanwhile: it no longer has a pod of ours.
+            let look = failure::after(now, Duration::from_secs(30));
             sooner(
                 &mut plan.look_at,
-                until.unwrap_or_else(|| failure::after(now, Duration::from_secs(30))),
+                until.map_or(look, |until| until.min(look)),
             );
         }
     }
@@ -409,5 +411,17 @@ mod tests {
         let plan = plan(&seen, Timestamp::from_second(2_100).unwrap());
         assert_eq!((plan.pod, plan.release), (None, None));
         assert_eq!(plan.look_at, Timestamp::from_second(2_130).ok());
+    }
+    #[test]
+    fn a_fence_is_looked_at_before_its_time_is_up_since_its_node_may_go() {
+        let mut seen = ended();
+        seen.pod = None;
+        seen.runtime = None;
+        seen.absent_since = Timestamp::from_second(2_100).ok();
+        let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(plan(&seen, at(2_100)).look_at, Some(at(2_130)));
+        // The longest grace of 600 s and the margin of 60 s.
+        assert_eq!(plan(&seen, at(2_750)).look_at, Some(at(2_760)));
+        assert!(plan(&seen, at(2_760)).release.is_some());
     }
 }
