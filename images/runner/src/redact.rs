@@ -11,6 +11,8 @@ use serde_json::Value;
 pub const MARK: &str = "[redacted]";
 /// Stands where something was cut off.
 const CUT: char = '…';
+/// Fewer bytes of a value's beginning tell nothing, and end many an ordinary word.
+const TELLING: usize = 4;
 /// Shorter values would take ordinary words out of the text.
 pub const SHORTEST: usize = 8;
 /// Lines of a value are searched for by themselves from this length on, since programs indent and number them.
@@ -47,7 +49,7 @@ impl Redactor {
         let mut spans = self.spans(text);
         if let Some(head) = text.strip_suffix(CUT) {
             let open = self.open_end(head);
-            spans.extend((open < head.len()).then_some((open, head.len())));
+            spans.extend((head.len() - open >= TELLING).then_some((open, head.len())));
         }
         for (start, end) in spans {
             clean.push_str(&text[kept..start]);
@@ -239,7 +241,8 @@ mod tests {
         let redactor = Redactor::new(["sk-live-12345"]);
         for (text, wanted) in [
             ("key=sk-live-1234…", "key=[redacted]…"),
-            ("sk-live-12345sk-…", "[redacted][redacted]…"),
+            ("sk-live-12345sk-l…", "[redacted][redacted]…"),
+            ("why ask…", "why ask…"),
             ("nothing of it…", "nothing of it…"),
             ("key=sk-live-1234", "key=sk-live-1234"),
         ] {
