@@ -17,7 +17,7 @@ use tokio::time::Instant;
 pub const MAX_KEYS: usize = 200_000;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LAST_PAUSE: Duration = Duration::from_secs(300);
+const LAST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What a pass says about its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
