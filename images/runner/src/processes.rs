@@ -131,14 +131,11 @@ pub async fn end_all(reaper: &Reaper, polite: Duration) -> Ended {
         found: descendants().unwrap_or_default().len(),
         ..Ended::default()
     };
-    if ended.found == 0 {
-        return ended;
-    }
     signal_all(Signal::TERM);
-    if !gone(reaper, polite, None).await {
-        ended.killed = descendants().unwrap_or_default().len();
-        gone(reaper, AFTER_KILL, Some(Signal::KILL)).await;
-    }
+    gone(reaper, polite, None).await;
+    ended.killed = descendants().unwrap_or_default().len();
+    // Also where nobody is seen: a look misses a process that is always another one, KILL does not.
+    gone(reaper, AFTER_KILL, Some(Signal::KILL)).await;
     ended.left = descendants().unwrap_or_default().len();
     ended
 }
