@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt as _};
-use protocol::{AttemptId, Event, TaskId};
+use protocol::{Event, TaskId};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 
 use crate::cluster::Cluster;
@@ -127,17 +127,6 @@ impl StoreReader {
             .fetch_one(&self.pool)
             .await?)
     }
-
-    /// Where a task stands, `None` when there is no such row.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub async fn state(&self, task: TaskId) -> Result<Option<String>> {
-        Ok(sqlx::query_scalar(STATE)
-            .bind(task.0)
-            .fetch_optional(&self.pool)
-            .await?)
-    }
 }
 
 /// Reads the id that a status shows.
@@ -148,13 +137,6 @@ pub fn task_id(text: &str) -> Result<TaskId> {
     TaskId::from_str(text).with_context(|| format!("not a task's id: {text}"))
 }
 
-/// The first attempt of a task, which most stories have and no other.
-#[must_use]
-pub fn first_attempt(task: TaskId) -> AttemptId {
-    AttemptId { task, number: 1 }
-}
-
 const TIMELINE: &str =
     "SELECT position, attempt, seq, at, body FROM timeline WHERE task = $1 ORDER BY position";
 const TOKENS: &str = "SELECT count(*) FROM tokens WHERE task = $1";
-const STATE: &str = "SELECT state FROM tasks WHERE id = $1";
