@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 use crds::AgentTask;
 use e2e::objects::{at, condition, is_true};
 use e2e::script::Script;
-use e2e::story;
+use e2e::story_within;
 use e2e::wait::Record;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
@@ -15,13 +15,13 @@ use kube::ResourceExt as _;
 
 const TASKS: usize = 30;
 const PODS: usize = 5;
-const LIMIT: Duration = Duration::from_secs(110);
+const LIMIT: Duration = Duration::from_secs(150);
 /// What a task waits for is said after two seconds, and a status may take two to tell the truth.
 const SAID: i64 = 4;
 
 #[tokio::test]
 async fn five_pods_serve_thirty_tasks_and_the_others_say_why_they_wait() -> Result<()> {
-    story("capacity", async |workspace| {
+    story_within(LIMIT + LIMIT / 5, "capacity", async |workspace| {
         let (runtime, agent) = workspace.usual();
         workspace
             .prepare_with(&runtime.set("/spec/capacity/maxPods", PODS), &agent)

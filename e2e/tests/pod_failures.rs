@@ -282,6 +282,13 @@ async fn fails_and_goes_on(fault: Fault, workspace: &Workspace) -> Result<String
         Some(("False".to_owned(), class.clone())),
         "{fault:?}"
     );
+    if fault == Fault::RunnerKilled {
+        // Nobody is left who could know, so nobody claims to.
+        for part in ["volume", "workdir", "session", "provider"] {
+            let answer = objects::at(&failed, &format!("/status/resumed/{part}/answer"));
+            ensure!(answer.is_null() || answer == "Unknown", "{part}: {answer}");
+        }
+    }
     let latency = latency(fault, workspace, &failed, since).await?;
     ensure!(
         latency <= LIMIT,
