@@ -85,6 +85,12 @@ impl Memory {
         })
     }
 
+    /// Since when an attempt's pod is known to be absent, if that was noticed.
+    #[must_use]
+    pub fn absence(&self, attempt: AttemptId) -> Option<Timestamp> {
+        lock(&self.absences).get(&attempt)
+    }
+
     /// The attempt no longer holds anything.
     pub fn forget(&self, attempt: AttemptId) {
         lock(&self.absences).remove(&attempt);
@@ -174,7 +180,9 @@ mod tests {
             number: 1,
         };
         let at = |second| Timestamp::from_second(second).unwrap();
+        assert_eq!(memory.absence(attempt), None);
         assert_eq!(memory.absent_since(attempt, at(5)), at(5));
+        assert_eq!(memory.absence(attempt), Some(at(5)));
         assert_eq!(memory.absent_since(attempt, at(9)), at(5));
         memory.forget(attempt);
         assert_eq!(memory.absent_since(attempt, at(9)), at(9));

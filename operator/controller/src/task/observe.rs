@@ -269,6 +269,7 @@ async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<
     let Some(attempt) = seen.live().or(seen.ending()).cloned() else {
         return Ok(());
     };
+    seen.absent_since = ctx.memory.absence(attempt.id);
     if seen.pod_of(attempt.id).is_none() && must_ask(seen, &attempt) {
         seen.pod = ask_for_pod(ctx, &seen.row.object.namespace, seen.session_name.as_str()).await?;
     }
@@ -293,7 +294,10 @@ fn must_ask(seen: &Seen, attempt: &AttemptRow) -> bool {
         // It is made anyway; the name refuses a second one.
         (false, false) => false,
         // The holder would be released. A pod may have been made without our hearing of it.
-        (true, _) => !known_dead && seen.row.state != TaskState::Finished,
+        // Once the apiserver has said that it is gone it stays gone, however long the fence is closed.
+        (true, _) => {
+            !known_dead && seen.row.state != TaskState::Finished && seen.absent_since.is_none()
+        }
     }
 }
 
@@ -401,6 +405,10 @@ mod tests {
         let mut ended = attempt;
         ended.ended_at = Some(ended.claimed_at);
         assert!(super::must_ask(&seen, &ended));
+        // One answer is enough: an idle cluster with a closed fence is not asked every half minute.
+        seen.absent_since = ended.ended_at;
+        assert!(!super::must_ask(&seen, &ended));
+        seen.absent_since = None;
         seen.last_sight = pod(dead);
         assert!(!super::must_ask(&seen, &ended));
     }
