@@ -127,14 +127,6 @@ impl StoreReader {
             .fetch_one(&self.pool)
             .await?)
     }
-
-    /// How many sessions a pod may still be using.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub async fn holders(&self) -> Result<i64> {
-        Ok(sqlx::query_scalar(HOLDERS).fetch_one(&self.pool).await?)
-    }
 }
 
 /// Reads the id that a status shows.
@@ -148,4 +140,3 @@ pub fn task_id(text: &str) -> Result<TaskId> {
 const TIMELINE: &str =
     "SELECT position, attempt, seq, at, body FROM timeline WHERE task = $1 ORDER BY position";
 const TOKENS: &str = "SELECT count(*) FROM tokens WHERE task = $1";
-const HOLDERS: &str = "SELECT count(*) FROM sessions WHERE holder_task IS NOT NULL";
