@@ -333,12 +333,30 @@ impl Workspace {
     /// When it is never said.
     pub async fn conversation_of(&self, task: &AgentTask) -> Result<String> {
         let name = objects::text(task, "/status/sessionName")?;
-        let idle = |session: Option<&AgentSession>| {
+        // The session is told once after a turn. Until then it is idle as after the turn before.
+        let times = task
+            .status
+            .as_ref()
+            .and_then(|status| status.times.as_ref());
+        let finished = times
+            .and_then(|times| times.finished.as_ref())
+            .context("the task is not finished")?
+            .0
+            .as_second();
+        let told = |session: Option<&AgentSession>| {
             session
-                .filter(|session| objects::is_true(*session, "Idle"))
+                .filter(|session| {
+                    let used = session
+                        .status
+                        .as_ref()
+                        .and_then(|status| status.last_used_time.as_ref());
+                    objects::is_true(*session, "Idle")
+                        && used.is_some_and(|used| used.0.as_second() >= finished)
+                })
                 .cloned()
         };
-        let session = wait::object(&self.api(), &name, "is idle", USUAL, idle).await?;
+        let session =
+            wait::object(&self.api(), &name, "is idle after the turn", USUAL, told).await?;
         objects::text(&session, "/status/providerSession/id")
     }
 
