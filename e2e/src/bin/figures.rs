@@ -20,7 +20,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 /// Runs of each kind; the middle one is shown.
-const RUNS: usize = 7;
+const RUNS: usize = 5;
 /// Long enough for a process to be looked at.
 const WORK: u64 = 700;
 
@@ -195,7 +195,8 @@ async fn pod_started(
     })
     .await?;
     let took = start_of(&process)?.saturating_sub(created);
-    let now = DeleteParams::default().grace_period(0);
+    // Not by force: the next pod would wait for a volume that the kubelet still has to let go.
+    let now = DeleteParams::default();
     workspace.api::<Pod>().delete("by-hand", &now).await?;
     workspace.gone::<Pod>("by-hand", USUAL).await?;
     workspace.delete_object::<Secret>("by-hand").await?;
