@@ -72,7 +72,7 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
         pod_name: session.clone(),
         session_name: session,
         runtime_name: attempt.map(|attempt| attempt.runtime.clone()),
-        resumed: row.resumed.as_ref().map(parts::resumed),
+        resumed: parts::resumed(row),
         waiting: parts::waiting(seen, old, now),
         failure: row.verdict.as_ref().and_then(parts::failure),
         result: row.verdict.as_ref().and_then(parts::result),

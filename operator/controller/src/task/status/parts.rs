@@ -32,13 +32,17 @@ pub(super) fn attempt(row: &AttemptRow) -> AttemptRecord {
     }
 }
 
-pub(super) fn resumed(resumed: &Resumed) -> ResumedStatus {
-    ResumedStatus {
+/// What came back, as the runner says it. Of a task that is over without a word of its runner nobody knows.
+pub(super) fn resumed(row: &TaskRow) -> Option<ResumedStatus> {
+    let over_unsaid = row.attempt > 0 && row.verdict.is_some();
+    let unknown = || over_unsaid.then(|| Resumed::unknown("the runner left no result"));
+    let resumed = row.resumed.clone().or_else(unknown)?;
+    Some(ResumedStatus {
         volume: evidence(&resumed.volume),
         workdir: evidence(&resumed.workdir),
         session: evidence(&resumed.session),
         provider: evidence(&resumed.provider),
-    }
+    })
 }
 
 fn evidence(from: &Evidence) -> EvidenceStatus {
