@@ -32,6 +32,7 @@ pub(crate) fn package() -> Package {
             name: "hello".into(),
         },
         prompt: "Say hello.".into(),
+        cause: None,
         interrupted: false,
         session: SessionBrief {
             policy: SessionPolicy::Resume,

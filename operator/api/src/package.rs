@@ -56,6 +56,7 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
         },
         subject: session.key.subject.clone(),
         prompt: definition.spec.prompt.clone(),
+        cause: None,
         interrupted: earlier.iter().any(was_interrupted),
         session: conversation::decide(past),
         timeouts: timeouts(runtime),

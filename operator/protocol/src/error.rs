@@ -37,6 +37,8 @@ pub mod code {
     pub const ALREADY_OPEN: &str = "alreadyOpen";
     /// 409: the task is not in a state in which this can be done.
     pub const WRONG_STATE: &str = "wrongState";
+    /// 409: the thing has changed since it was read; the message names the present revision.
+    pub const REVISION: &str = "revision";
     /// 409: events are missing between the last one stored and the first one sent.
     pub const EVENT_GAP: &str = "eventGap";
     /// 413: see [`crate::limits::BODY_BYTES`].

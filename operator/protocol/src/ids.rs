@@ -45,6 +45,26 @@ id!(
     SessionId
 );
 id!(
+    /// An issue, for ever.
+    IssueId
+);
+id!(
+    /// A comment, for ever: `UUIDv7`, so ids sort by writing.
+    CommentId
+);
+id!(
+    /// A person of a workspace.
+    MemberId
+);
+id!(
+    /// A person's token.
+    TokenId
+);
+id!(
+    /// An entry of a person's inbox.
+    InboxId
+);
+id!(
     /// What a store and a cluster have in common; where they differ the operator only reads.
     InstallationId
 );

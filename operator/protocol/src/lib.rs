@@ -2,6 +2,7 @@
 //!
 //! Nothing here does I/O or reads a clock. Field names on the wire are camelCase, times RFC 3339 in UTC.
 
+pub mod board;
 mod credential;
 mod error;
 mod event;
@@ -19,7 +20,9 @@ pub use credential::{Credential, InstallationKey, MacKey, Salt};
 pub use error::{ErrorBody, ErrorDetail, code};
 pub use event::{Event, EventBody, LogLevel, ToolStatus};
 pub use failure::{FailureClass, Fault, Retry, SessionEffect};
-pub use ids::{AttemptId, InstallationId, SessionId, TaskId};
+pub use ids::{
+    AttemptId, CommentId, InboxId, InstallationId, IssueId, MemberId, SessionId, TaskId, TokenId,
+};
 pub use mac::{MacError, OutboxLine, TerminationMessage};
 pub use package::{
     AgentBrief, Package, RuntimeBrief, SessionBrief, SessionPolicy, Subject, TaskTimeouts,

@@ -20,8 +20,11 @@ pub struct Package {
     pub runtime: RuntimeBrief,
     /// What the conversation is about.
     pub subject: Subject,
-    /// What is asked, at most [`crate::limits::PROMPT_BYTES`].
+    /// What is asked, at most [`crate::limits::PROMPT_BYTES`]; empty when there is a cause.
     pub prompt: String,
+    /// What woke the agent, when it was no prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<crate::board::Cause>,
     /// True when an earlier attempt of this task was interrupted; the turn then says so before the prompt.
     pub interrupted: bool,
     /// The conversation.

@@ -65,7 +65,8 @@ pub struct EventsRequest {
 pub struct EventsResponse {
     /// The last number taken.
     pub acknowledged: u64,
-    /// How many lie past the budget [`crate::limits::ATTEMPT_EVENTS`] and were left out so far.
+    /// How many lie past the budget, [`crate::limits::ATTEMPT_EVENTS`] and
+    /// [`crate::limits::ATTEMPT_EVENT_BYTES`], and were left out so far.
     pub left_out: u64,
 }
 

@@ -215,6 +215,7 @@ pub(crate) fn package(prompt: &str) -> Package {
             name: "hello".into(),
         },
         prompt: prompt.into(),
+        cause: None,
         interrupted: false,
         session: SessionBrief {
             policy: SessionPolicy::Resume,

@@ -1,0 +1,126 @@
+//! Tasks as people see them under an issue, and what woke an agent.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Author, Comment, IssueKey, IssueStatus};
+use crate::{CommentId, EventBody, FailureClass, Subject, TaskId, TaskState};
+
+/// A task, for people.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunView {
+    /// The task.
+    pub id: TaskId,
+    /// Name of its AgentTask object.
+    pub name: String,
+    /// Who works.
+    pub agent: String,
+    /// On what.
+    pub subject: Subject,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Which attempt; 0 before the first.
+    pub attempt: u32,
+    /// Which limit holds it while it is queued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<String>,
+    /// True when it ended well, false when not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub succeeded: Option<bool>,
+    /// Why it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
+    /// What woke it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CauseKind>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// When it was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Timestamp>,
+}
+
+/// One event of a task's timeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineItem {
+    /// Gap-free in the task, from 1.
+    pub position: u64,
+    /// Which attempt it is of.
+    pub attempt: u32,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub body: EventBody,
+}
+
+/// What kind of thing woke an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CauseKind {
+    /// A comment that names it, or answers it, or that it is there for.
+    Comment,
+    /// An issue was given to it.
+    Assignment,
+    /// The parts of its issue are done.
+    Children,
+}
+
+impl CauseKind {
+    /// The word kept in the store and in the AgentTask.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Comment => "comment",
+            Self::Assignment => "assignment",
+            Self::Children => "children",
+        }
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Comment, Self::Assignment, Self::Children]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+    }
+}
+
+/// Why an agent was woken, as its package says it: what it needs to begin, and never the issue's description or
+/// history, which it reads itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cause {
+    /// What kind of thing.
+    pub kind: CauseKind,
+    /// The issue.
+    pub issue: IssueKey,
+    /// Its title.
+    pub title: String,
+    /// Where it stands.
+    pub status: IssueStatus,
+    /// Who caused it.
+    pub author: Author,
+    /// On whose behalf: the person at the top of the chain of causes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originator: Option<String>,
+    /// The comment that woke it, its body cut to [`crate::limits::CAUSE_COMMENT_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<Comment>,
+    /// The comments that were taken in beside it, oldest first, at most [`crate::limits::CAUSE_COMMENTS`], cut alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub coalesced: Vec<Comment>,
+    /// True when bodies above were cut or comments left out.
+    pub cut: bool,
+    /// The comment to answer under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply_to: Option<CommentId>,
+    /// When the agent's last run on this issue began: what came after it is new to the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_run: Option<Timestamp>,
+    /// Comments of others since then; all, when there was no run.
+    pub new_comments: u32,
+    /// True only when title and description are as they were when the last run began.
+    pub unchanged: bool,
+}
