@@ -45,6 +45,9 @@ pub const CLUSTER: &[Package] = &[
 /// What the demo needs beyond the cluster.
 pub const DEMO: &[Package] = &[package("curl", "curl")];
 
+/// What installing the real command lines needs.
+pub const CLIS: &[Package] = &[package("npm", "npm")];
+
 /// What tests on a real PostgreSQL need.
 pub const POSTGRES: &[Package] = &[package("postgresql", "/usr/lib/postgresql/*/bin/initdb")];
 

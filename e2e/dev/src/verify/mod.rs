@@ -2,6 +2,7 @@
 
 mod binaries;
 mod checks;
+mod clis;
 mod limits;
 mod outcome;
 mod postgres;

@@ -8,6 +8,7 @@ use cluster::progress::say;
 use cluster::{Cluster, Home, Status};
 
 use super::binaries::{self, Binary, Settings};
+use super::clis;
 use super::outcome::Outcome;
 use super::postgres::Postgres;
 use crate::images as all_images;
@@ -69,6 +70,7 @@ pub(super) fn service(session: &mut Session) -> Result<Outcome> {
 }
 
 pub(super) fn runner(session: &mut Session) -> Result<Outcome> {
+    clis::install(session.checkout());
     session.test("runner", |binary| {
         of(binary, &["images/runner", "images/fakes"])
     })
