@@ -1,0 +1,284 @@
+//! Whether each agent that is meant is woken: it must be there, the author must not have left it out, it must
+//! not wake itself, and agents must not wake each other for ever.
+
+use protocol::board::BlockedReason;
+use protocol::limits::RECIPIENTS;
+
+use crate::{Directory, may_wake};
+
+/// How far agents may wake each other before a person has to say something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Length of a chain of agents that wake each other.
+    pub depth: u32,
+    /// Runs that agents may cause on one issue in an hour.
+    pub runs: u32,
+    /// How often the same two agents may wake each other, there and back.
+    pub rounds: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 8,
+            runs: 30,
+            rounds: 3,
+        }
+    }
+}
+
+/// A limit that holds agents back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Guard {
+    /// [`Limits::depth`].
+    Depth,
+    /// [`Limits::runs`].
+    Runs,
+    /// [`Limits::rounds`].
+    Rounds,
+}
+
+impl Guard {
+    /// The word kept in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Depth => "depth",
+            Self::Runs => "runs",
+            Self::Rounds => "rounds",
+        }
+    }
+
+    /// How the author is told.
+    #[must_use]
+    pub fn reason(self) -> BlockedReason {
+        match self {
+            Self::Depth => BlockedReason::DepthLimit,
+            Self::Runs => BlockedReason::RateLimit,
+            Self::Rounds => BlockedReason::RoundLimit,
+        }
+    }
+
+    /// The guard behind a reason, where there is one.
+    #[must_use]
+    pub fn of(reason: BlockedReason) -> Option<Self> {
+        match reason {
+            BlockedReason::DepthLimit => Some(Self::Depth),
+            BlockedReason::RateLimit => Some(Self::Runs),
+            BlockedReason::RoundLimit => Some(Self::Rounds),
+            BlockedReason::NotAvailable
+            | BlockedReason::Suppressed
+            | BlockedReason::SelfTrigger
+            | BlockedReason::TooManyRecipients => None,
+        }
+    }
+}
+
+/// Who would wake them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asker {
+    /// A person: nothing but what the person may do holds it back.
+    Person,
+    /// An agent, or Mooring on what an agent did.
+    Agent {
+        /// Its resource name.
+        name: String,
+        /// True when its own task is about the issue at hand, so that waking itself would be going on for ever.
+        here: bool,
+        /// How long the chain of agents would be with the wake at hand; 1 when a person woke this one.
+        depth: u32,
+        /// Runs that agents have caused on the issue in the last hour and since a person last said something.
+        runs: u32,
+    },
+}
+
+/// An agent that is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its resource name.
+    pub agent: String,
+    /// How often it and the asking agent have woken each other, there and back, since a person last said
+    /// something.
+    pub rounds: u32,
+}
+
+/// What is decided for one candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Its resource name.
+    pub agent: String,
+    /// Why it is not woken; none when it is.
+    pub blocked: Option<BlockedReason>,
+}
+
+/// Decides for each candidate, in their order.
+#[must_use]
+pub fn judge(
+    asker: &Asker,
+    candidates: &[Candidate],
+    suppress: &[String],
+    directory: &dyn Directory,
+    limits: Limits,
+) -> Vec<Decision> {
+    let mut woken = 0;
+    candidates
+        .iter()
+        .map(|candidate| {
+            let agent = candidate.agent.clone();
+            let blocked = if is_self(asker, &agent) {
+                Some(BlockedReason::SelfTrigger)
+            } else if !may_wake(directory.agent(&agent).as_ref()) {
+                Some(BlockedReason::NotAvailable)
+            } else if suppress.contains(&agent) {
+                Some(BlockedReason::Suppressed)
+            } else if let Some(guard) = tripped(asker, candidate, woken, limits) {
+                Some(guard.reason())
+            } else if woken as usize >= RECIPIENTS {
+                Some(BlockedReason::TooManyRecipients)
+            } else {
+                woken += 1;
+                None
+            };
+            Decision { agent, blocked }
+        })
+        .collect()
+}
+
+fn is_self(asker: &Asker, agent: &str) -> bool {
+    match asker {
+        Asker::Person => false,
+        Asker::Agent { name, here, .. } => *here && name == agent,
+    }
+}
+
+/// The guard that holds this one back; `woken` are woken by the same write already.
+fn tripped(asker: &Asker, candidate: &Candidate, woken: u32, limits: Limits) -> Option<Guard> {
+    match asker {
+        Asker::Person => None,
+        Asker::Agent { depth, .. } if *depth > limits.depth => Some(Guard::Depth),
+        Asker::Agent { .. } if candidate.rounds >= limits.rounds => Some(Guard::Rounds),
+        Asker::Agent { runs, .. } => {
+            (runs.saturating_add(woken) >= limits.runs).then_some(Guard::Runs)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::AgentFacts;
+
+    /// Every agent but one.
+    struct AllBut(&'static str);
+
+    impl Directory for AllBut {
+        fn agent(&self, name: &str) -> Option<AgentFacts> {
+            (name != self.0).then(|| AgentFacts {
+                display_name: name.to_owned(),
+            })
+        }
+    }
+
+    fn asker(depth: u32, runs: u32) -> Asker {
+        Asker::Agent {
+            name: "me".to_owned(),
+            here: true,
+            depth,
+            runs,
+        }
+    }
+
+    fn candidate(agent: &str, rounds: u32) -> Candidate {
+        Candidate {
+            agent: agent.to_owned(),
+            rounds,
+        }
+    }
+
+    fn one(asker: &Asker, candidate: Candidate) -> Option<BlockedReason> {
+        let suppress = ["quiet".to_owned()];
+        judge(
+            asker,
+            &[candidate],
+            &suppress,
+            &AllBut("gone"),
+            Limits::default(),
+        )
+        .remove(0)
+        .blocked
+    }
+
+    #[test]
+    fn every_reason_and_its_border() {
+        use BlockedReason as R;
+        for (asker, candidate, wanted) in [
+            (Asker::Person, candidate("a", 99), None),
+            (Asker::Person, candidate("gone", 0), Some(R::NotAvailable)),
+            (Asker::Person, candidate("quiet", 0), Some(R::Suppressed)),
+            (asker(1, 0), candidate("me", 0), Some(R::SelfTrigger)),
+            (asker(8, 29), candidate("a", 2), None),
+            (asker(9, 0), candidate("a", 0), Some(R::DepthLimit)),
+            (asker(1, 30), candidate("a", 0), Some(R::RateLimit)),
+            (asker(1, 0), candidate("a", 3), Some(R::RoundLimit)),
+            (asker(9, 30), candidate("gone", 3), Some(R::NotAvailable)),
+        ] {
+            assert_eq!(
+                one(&asker, candidate.clone()),
+                wanted,
+                "{asker:?} {candidate:?}"
+            );
+        }
+        let elsewhere = Asker::Agent {
+            name: "me".to_owned(),
+            here: false,
+            depth: 1,
+            runs: 0,
+        };
+        assert_eq!(one(&elsewhere, candidate("me", 0)), None);
+    }
+
+    #[test]
+    fn one_write_wakes_a_bounded_number() {
+        let many: Vec<_> = (0..30)
+            .map(|number| candidate(&format!("a{number}"), 0))
+            .collect();
+        let decided = judge(&Asker::Person, &many, &[], &AllBut(""), Limits::default());
+        let blocked = |decision: &Decision| decision.blocked.is_some();
+        assert_eq!(
+            decided.iter().filter(|each| !blocked(each)).count(),
+            RECIPIENTS
+        );
+        assert_eq!(
+            decided[RECIPIENTS].blocked,
+            Some(BlockedReason::TooManyRecipients)
+        );
+        // What one write wakes counts against the hour at once.
+        let decided = judge(&asker(1, 28), &many, &[], &AllBut(""), Limits::default());
+        assert_eq!(decided.iter().filter(|each| !blocked(each)).count(), 2);
+    }
+
+    #[test]
+    fn every_guard_has_its_reason() {
+        for guard in [Guard::Depth, Guard::Runs, Guard::Rounds] {
+            assert_eq!(Guard::of(guard.reason()), Some(guard));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agents_stop_and_people_never_do(
+            depth in 1..20_u32, runs in 0..60_u32, rounds in proptest::collection::vec(0..6_u32, 0..40),
+        ) {
+            let candidates: Vec<_> = rounds.iter().enumerate().map(|(at, rounds)| candidate(&format!("a{at}"), *rounds)).collect();
+            let limits = Limits::default();
+            let decide = |asker: &Asker| judge(asker, &candidates, &[], &AllBut(""), limits);
+            let woken = decide(&asker(depth, runs)).iter().filter(|each| each.blocked.is_none()).count();
+            prop_assert!(woken as u32 <= limits.runs.saturating_sub(runs));
+            prop_assert!(depth <= limits.depth || woken == 0);
+            let people = decide(&Asker::Person).iter().filter(|each| each.blocked.is_none()).count();
+            prop_assert_eq!(people, candidates.len().min(RECIPIENTS));
+        }
+    }
+}

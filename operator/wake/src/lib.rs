@@ -1,0 +1,40 @@
+//! Decides who is woken by what people and agents write. Pure functions over plain facts: no I/O, no clock; a
+//! preview and a write ask the same ones.
+//!
+//! Three questions, in this order: whom does the write mean ([`aims`], [`assignment`], [`closed_stage`],
+//! [`hand_back`]), may each of them be woken by this author ([`may_wake`]), and do agents not wake each other for
+//! ever ([`judge`] with [`Limits`]).
+
+mod comment;
+mod guard;
+mod hand_back;
+mod issue;
+mod mention;
+mod words;
+
+pub use comment::{Said, Thread, aims};
+pub use guard::{Asker, Candidate, Decision, Guard, Limits, judge};
+pub use hand_back::{Ended, HandBack, hand_back};
+pub use issue::{Before, ClosedStage, Stage, assignment, closed_stage, hears_of_children};
+pub use mention::{Mentions, is_note, mentions};
+pub use words::{children_done, delegate_ended, stopped};
+
+/// What is known of an agent, where it is known at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentFacts {
+    /// What people call it.
+    pub display_name: String,
+}
+
+/// The agents of the workspace at hand, looked up without waiting for anything.
+pub trait Directory: Send + Sync {
+    /// The agent of this resource name; none when there is no such agent.
+    fn agent(&self, name: &str) -> Option<AgentFacts>;
+}
+
+/// Whether this agent may be woken by who may write here: it must exist. One answer for what does not exist and
+/// for what is not allowed, so that guessing tells nothing.
+#[must_use]
+pub fn may_wake(agent: Option<&AgentFacts>) -> bool {
+    agent.is_some()
+}
