@@ -1,5 +1,8 @@
 //! Who speaks: people, agents, and Mooring itself.
 
+use std::fmt;
+use std::str::FromStr;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +32,26 @@ pub enum AuthorKind {
     System,
 }
 
+impl AuthorKind {
+    /// The word kept in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Agent => "agent",
+            Self::System => "system",
+        }
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Member, Self::Agent, Self::System]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+    }
+}
+
 /// Who an issue is assigned to, or a mention points to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -47,6 +70,44 @@ pub enum RecipientKind {
     Member,
     /// An agent.
     Agent,
+}
+
+impl RecipientKind {
+    /// The word kept in the store.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Agent => "agent",
+        }
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Member, Self::Agent]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
+    }
+}
+
+impl fmt::Display for Recipient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.kind.as_str(), self.id)
+    }
+}
+
+impl FromStr for Recipient {
+    type Err = &'static str;
+
+    /// Reads `agent:NAME` or `member:ID`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const SHAPE: &str = "a recipient is written agent:NAME or member:ID";
+        let (kind, id) = text.split_once(':').ok_or(SHAPE)?;
+        let kind = RecipientKind::parse(kind).ok_or(SHAPE)?;
+        let id = (!id.is_empty()).then(|| id.to_owned()).ok_or(SHAPE)?;
+        Ok(Self { kind, id })
+    }
 }
 
 /// A person of a workspace. The row is made by the first call that Kubernetes lets pass; nobody administers it.
@@ -100,8 +161,8 @@ pub struct LoginExchange {
     pub nonce: String,
 }
 
-impl std::fmt::Debug for LoginExchange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for LoginExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginExchange")
             .field("namespace", &self.namespace)
             .field("name", &self.name)
@@ -124,8 +185,8 @@ pub struct MintedToken {
     pub user: String,
 }
 
-impl std::fmt::Debug for MintedToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for MintedToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MintedToken")
             .field("record", &self.record)
             .field("user", &self.user)
@@ -160,4 +221,31 @@ pub struct AccessToken {
     /// When it was last shown, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recipient_is_written_as_it_is_read() {
+        for text in ["agent:reviewer", "member:0198-a"] {
+            assert_eq!(text.parse::<Recipient>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "agent", "agent:", "team:core", "Agent:reviewer"] {
+            assert!(wrong.parse::<Recipient>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_kind_is_one_word_everywhere() {
+        for kind in [AuthorKind::Member, AuthorKind::Agent, AuthorKind::System] {
+            assert_eq!(AuthorKind::parse(kind.as_str()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+        for kind in [RecipientKind::Member, RecipientKind::Agent] {
+            assert_eq!(RecipientKind::parse(kind.as_str()), Some(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
 }
