@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentRef, Subject};
 
+mod cause;
 mod reasons;
 mod status;
 
+pub use cause::{CauseKind, TaskCause};
 pub use reasons::{condition, reason};
 pub use status::{
     Answer, AttemptRecord, EvidenceStatus, FailureStatus, ModelUsage, ResultStatus, ResumedStatus,
@@ -81,8 +83,12 @@ pub use status::{
         priority = 1
     )
 )]
-#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && self.prompt == oldSelf.prompt && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)")
+#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)")
     .message("of a task only desiredState, priority and ttlSecondsAfterFinished can change: create another AgentTask"))]
+#[x_kube(validation = Rule::new("has(self.prompt) != has(self.cause)")
+    .message("a task has either a prompt or a cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
+#[x_kube(validation = Rule::new("(self.subject.kind == 'Issue') == has(self.cause) && (!has(self.cause) || self.subject.name == self.cause.issue)")
+    .message("a task on an issue has that issue as its cause: choose a subject of kind Key, or wake the agent by a comment on the issue"))]
 #[x_kube(validation = Rule::new("oldSelf.desiredState != 'Cancel' || self.desiredState == 'Cancel'")
     .message("a cancelled task stays cancelled: create another AgentTask"))]
 #[serde(rename_all = "camelCase")]
@@ -91,11 +97,15 @@ pub struct AgentTaskSpec {
     pub agent_ref: AgentRef,
     /// subject is what the conversation is about. It cannot change.
     pub subject: Subject,
-    /// prompt is what the agent is asked, at most 65536 bytes of UTF-8. It cannot change.
+    /// prompt is what the agent is asked, at most 65536 bytes of UTF-8. It cannot change. Every task that a person makes has one.
     #[schemars(length(min = 1, max = 65536))]
     #[x_kube(validation = Rule::new("bytes(self).size() <= 65536")
         .message("prompt is longer than 65536 bytes of UTF-8: shorten it, or let the agent read the rest from a file"))]
-    pub prompt: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// cause is what woke the agent, in a task that Mooring makes. One that was made by hand is not run. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<TaskCause>,
     /// session says what the task wants of the conversation. It cannot change.
     #[serde(default)]
     pub session: TaskSession,
@@ -164,6 +174,9 @@ pub struct AgentTaskStatus {
     #[schemars(length(max = 36))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
+    /// cause is what woke the agent, as it stands now: until the run begins, a later comment takes the place of an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<TaskCause>,
     /// attempt is the number of the last attempt; each is one pod's try.
     #[schemars(range(min = 0, max = 2_147_483_647))]
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -28,10 +28,10 @@ pub use agentsession::{
     SessionVolume, condition as session_condition, reason as session_reason,
 };
 pub use agenttask::{
-    AgentTask, AgentTaskSpec, AgentTaskStatus, Answer, AttemptRecord, DesiredState, EvidenceStatus,
-    FailureStatus, ModelUsage, ResultStatus, ResumedStatus, RetryAdvice, SessionPolicy,
-    TaskSession, TaskTimes, WaitingLimit, WaitingStatus, condition as task_condition,
-    reason as task_reason,
+    AgentTask, AgentTaskSpec, AgentTaskStatus, Answer, AttemptRecord, CauseKind, DesiredState,
+    EvidenceStatus, FailureStatus, ModelUsage, ResultStatus, ResumedStatus, RetryAdvice,
+    SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
+    condition as task_condition, reason as task_reason,
 };
 pub use runtime::{
     AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,

@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 pub const AGENT_NAME: usize = 40;
 /// Longest name of a session: with `-g` and ten digits behind it a claim's name still is a DNS label.
 pub const SESSION_NAME: usize = 51;
+/// Characters of a task's id in the name of its AgentTask; in a `UUIDv7` the last ones are random.
+const ID_END: usize = 12;
 /// Characters of the hash that makes a session's name its own.
 const HASH: usize = 10;
 /// No vowels, so no words; no digits that look like letters. The same choice as Kubernetes' `generateName`.
@@ -53,6 +55,10 @@ name!(
 name!(
     /// Name of an attempt's Secret: `task-<task id>-a<attempt>`.
     SecretName
+);
+name!(
+    /// Name of the AgentTask of a task that was born in the store: `<agent>-<end of the task id>`.
+    TaskName
 );
 
 /// A word that cannot be part of a name.
@@ -117,14 +123,39 @@ pub fn claim_name(session: &SessionName, generation: u32) -> ClaimName {
 ///
 /// [`NameError::TaskId`] when it is none.
 pub fn secret_name(task_id: &str, attempt: u32) -> Result<SecretName, NameError> {
-    let is_uuid = task_id.len() == 36
-        && task_id
-            .bytes()
-            .all(|byte| byte == b'-' || byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    if !is_uuid {
+    if !is_uuid(task_id) {
         return Err(NameError::TaskId(task_id.to_owned()));
     }
     Ok(SecretName(format!("task-{task_id}-a{attempt}")))
+}
+
+/// The name of the AgentTask that is made for a task which was born in the store. `task_id` is the id of the
+/// store in its usual, hyphenated form.
+///
+/// # Errors
+///
+/// [`NameError::Agent`] when the agent's name is none, [`NameError::TaskId`] when the id is none.
+pub fn task_name(agent: &str, task_id: &str) -> Result<TaskName, NameError> {
+    if agent.len() > AGENT_NAME || !is_label(agent) {
+        return Err(NameError::Agent(agent.to_owned()));
+    }
+    let end = task_id.get(task_id.len().saturating_sub(ID_END)..);
+    match end.filter(|_| is_uuid(task_id)) {
+        Some(end) => Ok(TaskName(format!("{agent}-{end}"))),
+        None => Err(NameError::TaskId(task_id.to_owned())),
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let hyphens = [8, 13, 18, 23];
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| {
+            if hyphens.contains(&at) {
+                byte == b'-'
+            } else {
+                byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+            }
+        })
 }
 
 /// True for what RFC 1123 calls a label, as the apiserver checks it.
@@ -196,6 +227,8 @@ mod tests {
             secret.as_str(),
             "task-01890a5d-ac96-774b-bcce-b302099a8057-a2"
         );
+        let task = task_name("reviewer", "01890a5d-ac96-774b-bcce-b302099a8057").unwrap();
+        assert_eq!(task.as_str(), "reviewer-b302099a8057");
     }
 
     #[test]
@@ -222,14 +255,18 @@ mod tests {
                 session_name(agent, "Key", "x", NAMESPACE).is_err(),
                 "{agent}"
             );
+            let id = "01890a5d-ac96-774b-bcce-b302099a8057";
+            assert!(task_name(agent, id).is_err(), "{agent}");
         }
         for id in [
             "",
             "x",
             "01890A5D-AC96-774B-BCCE-B302099A8057",
             "../../../../../../../../../../../../",
+            "01890a5d-ac96-774b-bcce-b302099a805-",
         ] {
             assert!(secret_name(id, 1).is_err(), "{id}");
+            assert!(task_name("a", id).is_err(), "{id}");
         }
         assert!(SessionName::parse("reviewer-hello-2").is_ok());
         assert!(SessionName::parse(&"a".repeat(52)).is_err());
@@ -252,10 +289,11 @@ mod tests {
         }
 
         #[test]
-        fn secrets_have_valid_names(id: u128, attempt: u32) {
+        fn secrets_and_tasks_have_valid_names(id: u128, attempt: u32, agent in "[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?") {
             let hex = format!("{id:032x}");
             let id = format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
             prop_assert!(is_label(secret_name(&id, attempt).unwrap().as_str()));
+            prop_assert!(is_label(task_name(&agent, &id).unwrap().as_str()));
         }
     }
 }

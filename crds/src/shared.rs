@@ -42,7 +42,7 @@ pub struct LocalRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// kind says what the name names. Key is a free word of your own.
+    /// kind says what the name names: Key is a free word of your own, Issue the key of an issue.
     pub kind: SubjectKind,
     /// name of the subject. Tasks of one agent with the same subject share a volume and a conversation.
     #[schemars(length(min = 1, max = 128))]
@@ -56,6 +56,8 @@ pub struct Subject {
 pub enum SubjectKind {
     /// A free word.
     Key,
+    /// An issue. Its tasks are made by Mooring.
+    Issue,
 }
 
 impl SubjectKind {
@@ -64,7 +66,16 @@ impl SubjectKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Key => "Key",
+            Self::Issue => "Issue",
         }
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Key, Self::Issue]
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
     }
 }
 

@@ -1,0 +1,39 @@
+//! What woke an agent: ids only, the texts are kept by the store.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What woke an agent on an issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.kind != 'Comment' || has(self.comment)")
+    .message("a cause of kind Comment names its comment: such tasks are made by Mooring, write a comment instead"))]
+pub struct TaskCause {
+    /// kind says what happened.
+    pub kind: CauseKind,
+    /// issue is the key of the issue on which it happened.
+    #[schemars(
+        length(min = 3, max = 21),
+        regex(pattern = "^[A-Z][A-Z0-9]{0,9}-[1-9][0-9]{0,9}$")
+    )]
+    pub issue: String,
+    /// comment is the id of the comment that woke the agent.
+    #[schemars(
+        length(max = 36),
+        regex(pattern = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+}
+
+/// What kind of thing woke an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum CauseKind {
+    /// A comment that names it, answers it, or that it is there for.
+    Comment,
+    /// An issue was given to it.
+    Assignment,
+    /// The parts of its issue are done.
+    Children,
+}
