@@ -17,6 +17,7 @@ mod agentsession;
 mod agenttask;
 pub mod conditions;
 pub mod labels;
+mod loginrequest;
 pub mod names;
 mod runtime;
 mod schema;
@@ -33,6 +34,7 @@ pub use agenttask::{
     SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
     condition as task_condition, reason as task_reason,
 };
+pub use loginrequest::{LoginRequest, LoginRequestSpec, nonce_hash, policy as login_policy};
 pub use runtime::{
     AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,
     ImagePullPolicy, Network, PodSettings, Provider, Resources, Runtime, RuntimeSpec,

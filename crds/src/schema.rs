@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt as _;
 
-use crate::{Agent, AgentSession, AgentTask, Runtime};
+use crate::{Agent, AgentSession, AgentTask, LoginRequest, Runtime};
 
 /// Every definition, in the form and order in which they are installed.
 #[must_use]
@@ -15,6 +15,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         Agent::crd(),
         AgentTask::crd(),
         AgentSession::crd(),
+        LoginRequest::crd(),
     ]
     .into_iter()
     .map(finish)

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Agent, AgentSession, AgentTask, Runtime};
+use crds::{Agent, AgentSession, AgentTask, LoginRequest, Runtime};
 use kube::core::cel::{validate_cel, validate_cel_update};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -109,6 +109,7 @@ fn check(kind: &str, object: &Value, old: &Value) -> Vec<String> {
         "Agent" => check!(Agent),
         "AgentTask" => check!(AgentTask),
         "AgentSession" => check!(AgentSession),
+        "LoginRequest" => check!(LoginRequest),
         other => panic!("no kind {other}"),
     };
     answer.map_or_else(

@@ -78,6 +78,10 @@ fn roots() -> Vec<(String, Value)> {
         let kind = definition.spec.names.kind.clone();
         for version in root(&definition)["spec"]["versions"].as_array().unwrap() {
             for part in ["spec", "status"] {
+                // A login is proof for a moment: nothing becomes of it that could be said.
+                if (kind.as_str(), part) == ("LoginRequest", "status") {
+                    continue;
+                }
                 let schema = version["schema"]["openAPIV3Schema"]["properties"][part].clone();
                 assert!(schema.is_object(), "{kind} has no {part}");
                 roots.push((format!("{kind}-{part}"), schema));

@@ -12,6 +12,10 @@ use serde_json::{Number, Value};
 /// More would be a burden for etcd and for every client that reads schemas.
 const MOST_BYTES: usize = 64 * 1024;
 const HEAD: &str = "# Generated from the types in crds/src: UPDATE=1 cargo test -p crds\n";
+const POLICY_HEAD: &str = "\
+# Generated from crds/src/loginrequest/policy.rs: UPDATE=1 cargo test -p crds
+# The operator lets nobody log in while the cluster has anything else under the name of the policy.
+";
 
 #[test]
 fn yaml_is_what_the_types_say() {
@@ -34,6 +38,13 @@ fn the_chart_holds_the_same_and_keeps_it() {
         );
         compare(&file("charts/mooring-crds/templates", &definition), &text);
     }
+}
+
+#[test]
+fn the_chart_holds_the_policy_on_which_logins_stand() {
+    let text = serde_yaml::to_string(&crds::login_policy::policy()).unwrap();
+    let path = root().join("charts/mooring/files/login-policy.yaml");
+    compare(&path, &format!("{POLICY_HEAD}{text}"));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::{AttemptId, TaskId};
 
 const TOKEN_PREFIX: &str = "mrt_";
 const RUNNER_PREFIX: &str = "mrr_";
+const PERSON_PREFIX: &str = "mrp_";
 
 /// Random bytes of an attempt's row, so that an attempt's credentials cannot be derived before it exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,17 +133,23 @@ pub enum Credential {
     Task(SecretString),
     /// A runner's credential and the attempt that it names.
     Runner(AttemptId, SecretString),
+    /// A person's token; found by [`Credential::token_hash`].
+    Person(SecretString),
 }
 
 impl Credential {
     /// Reads the value of `Authorization: Bearer`. `None` when it is none of ours.
     #[must_use]
     pub fn parse(bearer: &str) -> Option<Self> {
-        if bearer
-            .strip_prefix(TOKEN_PREFIX)
-            .is_some_and(|rest| !rest.is_empty())
-        {
+        let is_after = |prefix| {
+            let rest = bearer.strip_prefix(prefix);
+            rest.is_some_and(|rest| !rest.is_empty())
+        };
+        if is_after(TOKEN_PREFIX) {
             return Some(Self::Task(bearer.into()));
+        }
+        if is_after(PERSON_PREFIX) {
+            return Some(Self::Person(bearer.into()));
         }
         let mut parts = bearer.strip_prefix(RUNNER_PREFIX)?.splitn(3, '_');
         let task = uuid::Uuid::try_parse(parts.next()?).ok()?;
@@ -155,6 +162,12 @@ impl Credential {
             },
             bearer.into(),
         ))
+    }
+
+    /// A person's token from 32 random bytes. It is derived from nothing: only its owner ever has it again.
+    #[must_use]
+    pub fn person_token(random: &[u8; 32]) -> SecretString {
+        format!("{PERSON_PREFIX}{}", URL_SAFE_NO_PAD.encode(random)).into()
     }
 
     /// The form in which a token is stored and looked up: its SHA-256.
@@ -207,11 +220,22 @@ mod tests {
     }
 
     #[test]
+    fn a_persons_token_is_told_from_a_tasks() {
+        let token = Credential::person_token(&[1; 32]);
+        assert_eq!(token.expose_secret().len(), 47);
+        assert!(matches!(
+            Credential::parse(token.expose_secret()),
+            Some(Credential::Person(_))
+        ));
+    }
+
+    #[test]
     fn foreign_words_are_no_credentials() {
         for word in [
             "",
             "mrt_",
             "mrr_",
+            "mrp_",
             "mrr_x_1_y",
             "Bearer x",
             "mrr_00000000000000000000000000000007_x_y",
