@@ -206,6 +206,34 @@ impl Cluster {
         self.site.state.join("admin.kubeconfig")
     }
 
+    /// The kubeconfig of a person with a client certificate; made if it is not there. What the person may do is RBAC's.
+    ///
+    /// # Errors
+    /// When the name is none, no cluster was ever up, or openssl fails.
+    pub fn person(&self, name: &str, groups: &[String]) -> Result<PathBuf> {
+        let is_word = |word: &str| {
+            !word.is_empty()
+                && word
+                    .chars()
+                    .all(|each| each.is_ascii_alphanumeric() || "-.@".contains(each))
+        };
+        if !is_word(name) || !groups.iter().all(|group| is_word(group)) {
+            bail!("names of people and groups are letters, digits, hyphens, dots and @");
+        }
+        let mut file = format!("person-{name}");
+        let mut subject = String::new();
+        for group in groups {
+            file.push_str(&format!("_{group}"));
+            subject.push_str(&format!("/O={group}"));
+        }
+        subject.push_str(&format!("/CN={name}"));
+        let kubeconfig = self.site.state.join(format!("{file}.kubeconfig"));
+        if !kubeconfig.exists() {
+            self.site.user(&file, &subject, "", "127.0.0.1")?;
+        }
+        Ok(kubeconfig)
+    }
+
     /// The folder with logs, the audit log (`log/audit.jsonl`) and volumes.
     #[must_use]
     pub fn state(&self) -> &Path {

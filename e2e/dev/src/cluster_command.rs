@@ -25,6 +25,14 @@ pub(crate) enum Action {
     },
     /// Print the path of the administrator's kubeconfig.
     Kubeconfig,
+    /// Print the path of a person's kubeconfig, with a client certificate made for it.
+    Person {
+        /// The user name that Kubernetes will know.
+        name: String,
+        /// A group of the person.
+        #[arg(long = "group")]
+        groups: Vec<String>,
+    },
     /// Show what runs. Exit code 0: up; 1: not up.
     Status,
     /// End it and remove all traces; its logs are kept.
@@ -52,6 +60,9 @@ pub(crate) fn run(action: Action, home: Home, checkout: PathBuf) -> Result<ExitC
         }
         Action::Load { files } => cluster.load(&files)?,
         Action::Kubeconfig => print_line(&cluster.kubeconfig().display().to_string())?,
+        Action::Person { name, groups } => {
+            print_line(&cluster.person(&name, &groups)?.display().to_string())?;
+        }
         Action::Status => return status(&cluster),
         Action::Down => {
             cluster.down()?;
