@@ -5,7 +5,6 @@ use crds::{Agent, AgentTask, Runtime};
 use e2e::cluster::run;
 use e2e::script::Script;
 use e2e::{Workspace, objects, story};
-use kube::ResourceExt as _;
 
 const TASK: &str = "from-git";
 
@@ -43,9 +42,9 @@ async fn generations(workspace: &Workspace) -> Result<[Option<i64>; 3]> {
     let agent = workspace.api::<Agent>().get(objects::AGENT).await?;
     let task = workspace.api::<AgentTask>().get(TASK).await?;
     Ok([
-        runtime.meta().generation,
-        agent.meta().generation,
-        task.meta().generation,
+        runtime.metadata.generation,
+        agent.metadata.generation,
+        task.metadata.generation,
     ])
 }
 
