@@ -110,7 +110,7 @@ fn task(namespace_uid: &str, number: usize, subject: usize) -> Result<NewTask> {
             namespace: "bench".to_owned(),
             namespace_uid: namespace_uid.to_owned(),
             name: format!("task-{number}"),
-            uid: Uuid::now_v7().to_string(),
+            uid: Some(Uuid::now_v7().to_string()),
             spec_hash: "abc".to_owned(),
         },
         session: SessionKey {

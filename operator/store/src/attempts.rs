@@ -8,7 +8,7 @@ use crate::db::{Conn, Row, query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::tasks::{self, TaskRow};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint, sessions, tokens};
+use crate::{Error, Store, WritePoint, sessions, tokens, wakes};
 
 /// Commands that one question gives at most; the rest comes with the next one.
 const COMMANDS: u32 = 64;
@@ -40,6 +40,8 @@ pub struct AttemptRow {
     pub pod_uid: Option<String>,
     /// Node of its pod, once it is known.
     pub node: Option<String>,
+    /// Since when its pod is known to be absent, where it has ended and nobody saw its pod die.
+    pub pod_absent_since: Option<Timestamp>,
     /// UID of the volume claim that its pod mounts, once it was seen.
     pub claim_uid: Option<String>,
     /// True once its Secret was seen to be gone.
@@ -48,6 +50,8 @@ pub struct AttemptRow {
     pub last_contact_at: Option<Timestamp>,
     /// Events in the timeline; the note that some were left out is not counted.
     pub events: u64,
+    /// Bytes of their bodies.
+    pub event_bytes: u64,
     /// Events past the budget, which are not in the timeline.
     pub left_out: u64,
 }
@@ -74,7 +78,7 @@ pub enum Opened {
 }
 
 const ATTEMPT: &str = "SELECT task, number, session, salt, runtime, provider, claimed_at, opened_at, started_at, \
-    ended_at, end_reason, pod_uid, node, claim_uid, secret_gone, last_contact_at, last_seq, left_out \
+    ended_at, end_reason, pod_uid, node, pod_absent_since, claim_uid, secret_gone, last_contact_at, last_seq, event_bytes, left_out \
     FROM attempts WHERE task = $1 AND number = $2";
 
 impl AttemptRow {
@@ -104,10 +108,12 @@ impl AttemptRow {
             end_reason,
             pod_uid: row.get("pod_uid")?,
             node: row.get("node")?,
+            pod_absent_since: row.time_opt("pod_absent_since")?,
             claim_uid: row.get("claim_uid")?,
             secret_gone: row.get("secret_gone")?,
             last_contact_at: row.time_opt("last_contact_at")?,
             events: last_seq.saturating_sub(left_out),
+            event_bytes: row.u64("event_bytes")?,
             left_out,
         })
     }
@@ -134,21 +140,20 @@ impl Store {
         now: Timestamp,
     ) -> Result<Opened, Error> {
         const UPDATE: &str = "UPDATE attempts SET nonce = $3, opened_at = $4, last_contact_at = $4 WHERE task = $1 AND number = $2";
-        const NONCE: &str = "SELECT nonce FROM attempts WHERE task = $1 AND number = $2";
+        // Looked at first: an agent has the token and can ask all the time, and must not keep others from
+        // writing.
+        let mut reader = self.reader().await?;
+        if let Some(answer) = opened(&mut reader, attempt, nonce_sha256).await? {
+            return Ok(answer);
+        }
+        drop(reader);
         let mut write = self.write(WritePoint::Open).await?;
         let Some(task) = current(&mut write, attempt).await? else {
             return Ok(Opened::WrongState);
         };
-        let find = query("find the nonce", NONCE)
-            .bind(attempt.task)
-            .bind(attempt.number);
-        let nonce: Option<Vec<u8>> = find.one(&mut write).await?.get("nonce")?;
-        if let Some(nonce) = nonce {
-            return Ok(if nonce == nonce_sha256 {
-                Opened::Again
-            } else {
-                Opened::OtherNonce
-            });
+        // Again: until the lock was got another one may have opened it.
+        if let Some(answer) = opened(&mut write, attempt, nonce_sha256).await? {
+            return Ok(answer);
         }
         let state = life::next(task.state, TaskEvent::Open)?;
         let update = query("open a package", UPDATE)
@@ -160,6 +165,7 @@ impl Store {
             .execute(&mut write)
             .await?;
         step(&mut write, &task, state).await?;
+        wakes::opened(&mut write, task.id, now).await?;
         tokens::renew(&mut write, attempt, now).await?;
         write.commit().await?;
         Ok(Opened::First)
@@ -256,6 +262,36 @@ impl Store {
                 .bind(node)
                 .execute(&mut write)
                 .await?;
+        }
+        write.commit().await
+    }
+
+    /// Notes since when the attempt's pod is known to be absent, from which the time that its node gets counts;
+    /// `None` once it was seen again. The first notice stands.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn pod_absent(
+        &self,
+        attempt: AttemptId,
+        since: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        const NOTE: &str = "UPDATE attempts SET pod_absent_since = COALESCE(pod_absent_since, $3) \
+            WHERE task = $1 AND number = $2";
+        const CLEAR: &str =
+            "UPDATE attempts SET pod_absent_since = NULL WHERE task = $1 AND number = $2";
+        let mut write = self.write(WritePoint::PodAbsent).await?;
+        let update = match since {
+            Some(since) => query("note that a pod is absent", NOTE)
+                .bind(attempt.task)
+                .bind(attempt.number)
+                .bind(since),
+            None => query("note that a pod was seen again", CLEAR)
+                .bind(attempt.task)
+                .bind(attempt.number),
+        };
+        if update.execute(&mut write).await? == 0 {
+            return Err(missing(attempt));
         }
         write.commit().await
     }
@@ -370,6 +406,29 @@ async fn step(write: &mut Write, task: &TaskRow, state: TaskState) -> Result<(),
     }
     write.changed(task.id);
     Ok(())
+}
+
+/// The answer to who would open a package with this nonce, where there is nothing left to open.
+async fn opened(
+    on: impl Into<Conn<'_>>,
+    attempt: AttemptId,
+    nonce_sha256: [u8; 32],
+) -> Result<Option<Opened>, Error> {
+    const LOOK: &str = "SELECT nonce, state, tasks.attempt AS attempt FROM attempts \
+        JOIN tasks ON tasks.id = attempts.task WHERE task = $1 AND number = $2";
+    let look = query("look whether a package is open", LOOK)
+        .bind(attempt.task)
+        .bind(attempt.number);
+    let found = look.optional(on).await?.ok_or_else(|| missing(attempt))?;
+    let state = found.word("state", TaskState::parse)?;
+    if found.u32("attempt")? != attempt.number || !state.is_active() {
+        return Ok(Some(Opened::WrongState));
+    }
+    let nonce: Option<Vec<u8>> = found.get("nonce")?;
+    Ok(nonce.map(|nonce| match nonce == nonce_sha256 {
+        true => Opened::Again,
+        false => Opened::OtherNonce,
+    }))
 }
 
 /// The attempt's task, when it is the current attempt of an active task; the session is locked.

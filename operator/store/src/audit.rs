@@ -76,6 +76,32 @@ const RULES: &[(&str, &str)] = &[
          WHERE session = sessions.id AND state = 'queued' ORDER BY priority DESC, created_at, tasks.id LIMIT 1), \
          CASE WHEN head_task IS NULL THEN 1 ELSE 0 END) <> 1 LIMIT $1",
     ),
+    (
+        "a woken task takes in more exactly until its package is opened or it is over",
+        "SELECT wakes.task AS id FROM wakes JOIN tasks ON tasks.id = wakes.task \
+         WHERE absorbing <> (opened_at IS NULL AND state IN ('queued', 'claimed', 'suspended')) LIMIT $1",
+    ),
+    (
+        "a woken task that nobody has opened has the cause that it names",
+        "SELECT task AS id FROM wakes WHERE absorbing AND NOT EXISTS (SELECT 1 FROM wake_causes \
+         WHERE wake_causes.task = wakes.task AND wake_causes.cause_kind = wakes.cause_kind \
+         AND (wake_causes.comment = wakes.comment OR (wake_causes.comment IS NULL AND wakes.comment IS NULL))) LIMIT $1",
+    ),
+    (
+        "a deleted comment wakes nobody any more",
+        "SELECT wakes.task AS id FROM wakes JOIN wake_causes ON wake_causes.task = wakes.task \
+         JOIN comments ON comments.id = wake_causes.comment WHERE absorbing AND deleted_at IS NOT NULL LIMIT $1",
+    ),
+    (
+        "an issue knows how many comments it has",
+        "SELECT id FROM issues WHERE comments <> (SELECT count(*) FROM comments AS all_of_it \
+         WHERE all_of_it.issue = issues.id AND all_of_it.deleted_at IS NULL) LIMIT $1",
+    ),
+    (
+        "a thread knows how many replies it has",
+        "SELECT id FROM comments WHERE thread = id AND replies <> (SELECT count(*) FROM comments AS replied \
+         WHERE replied.thread = comments.id AND replied.id <> comments.id AND replied.deleted_at IS NULL) LIMIT $1",
+    ),
 ];
 
 impl Store {

@@ -75,6 +75,11 @@ values! {
     protocol::TaskId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::SessionId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::InstallationId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::IssueId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::CommentId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::MemberId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::TokenId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::InboxId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::TaskState, value => Self::Text(Some(value.as_str().to_owned())), Self::Text(None);
 }
 
@@ -374,6 +379,15 @@ impl Row {
     pub(crate) fn u32(&self, column: &'static str) -> Result<u32, Error> {
         let found: i64 = self.get(column)?;
         u32::try_from(found).map_err(|_| Error::Corrupt {
+            what: column,
+            found: found.to_string(),
+        })
+    }
+
+    /// A number of 32 bits that may be negative.
+    pub(crate) fn i32(&self, column: &'static str) -> Result<i32, Error> {
+        let found: i64 = self.get(column)?;
+        i32::try_from(found).map_err(|_| Error::Corrupt {
             what: column,
             found: found.to_string(),
         })

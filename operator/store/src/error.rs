@@ -28,6 +28,12 @@ pub enum Error {
         /// Which step and why.
         what: String,
     },
+    /// What is to be changed is not as the caller read it.
+    #[error("it was changed meanwhile: it is at revision {present} now; read it again")]
+    Revision {
+        /// The present revision.
+        present: u32,
+    },
     /// A row that the caller named does not exist.
     #[error("there is no {what}")]
     Missing {
@@ -42,8 +48,8 @@ pub enum Error {
         /// What was found.
         found: String,
     },
-    /// A value does not fit the store.
-    #[error("{what} cannot be stored: {why}")]
+    /// A value is none that the store takes.
+    #[error("{what} is not accepted: {why}")]
     Invalid {
         /// Which value.
         what: &'static str,
@@ -113,6 +119,7 @@ impl Error {
             Self::Unavailable { .. } | Self::Injected { .. } => "StoreUnavailable",
             Self::Lost { .. } => "StoreLost",
             Self::Conflict { .. } => "StoreConflict",
+            Self::Revision { .. } => "StoreRevision",
             Self::Missing { .. } => "StoreMissing",
             Self::Corrupt { .. } => "StoreCorrupt",
             Self::Invalid { .. } => "StoreInvalid",
@@ -132,7 +139,9 @@ impl Error {
             Self::Unavailable { .. } | Self::Injected { .. } | Self::Locked { .. } => {
                 Retry::WithBackoff
             }
-            Self::Conflict { .. } | Self::Missing { .. } => Retry::WhenChanged,
+            Self::Conflict { .. } | Self::Revision { .. } | Self::Missing { .. } => {
+                Retry::WhenChanged
+            }
             Self::Lost { .. }
             | Self::Corrupt { .. }
             | Self::Invalid { .. }

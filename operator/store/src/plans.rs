@@ -1,6 +1,9 @@
 //! Work for an event must not grow with the number of tasks: no statement of a task's life may read a whole
 //! table. Asked of SQLite, whose answer does not depend on how much is in there.
 
+mod board;
+mod talk;
+
 use std::sync::Mutex;
 
 use jiff::Timestamp;
@@ -36,7 +39,7 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
     let mut run = RUN.lock().unwrap().take().unwrap();
     run.sort_unstable();
     run.dedup();
-    assert!(run.len() > 40, "{}", run.len());
+    assert!(run.len() > 100, "{}", run.len());
     let mut aside = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(&path)
         .connect()
@@ -55,7 +58,9 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
                 "SCAN offered",
                 "SCAN CONSTANT ROW",
             ];
-            if detail.starts_with("SCAN")
+            // A list that had to be sorted was read to its end.
+            let sorted = doing.starts_with("list ") && detail.contains("TEMP B-TREE");
+            if (detail.starts_with("SCAN") || sorted)
                 && !bounded.iter().any(|bound| detail.starts_with(bound))
                 && !ALLOWED.contains(&doing)
             {
@@ -124,12 +129,16 @@ async fn live(store: &Store) {
     };
     store.verdict(attempt, verdict.clone(), now).await.unwrap();
     store.commands(attempt, 0).await.unwrap();
+    store.pod_absent(attempt, Some(now)).await.unwrap();
+    store.pod_absent(attempt, None).await.unwrap();
     store.secret_gone(attempt).await.unwrap();
     store.release(attempt, now).await.unwrap();
     store.end_unclaimed(second, verdict, now).await.unwrap();
     store.expire(second, now).await.unwrap();
     store.ran_before(&task("b", now).object).await.unwrap();
     read_lists(store, second).await;
+    let (by, issue) = board::live(store, now).await;
+    talk::live(store, &by, &issue, now).await;
 }
 
 async fn read_lists(store: &Store, after: TaskId) {
@@ -170,7 +179,7 @@ fn task(name: &str, created_at: Timestamp) -> NewTask {
             namespace: "team-a".to_owned(),
             namespace_uid: "uid".to_owned(),
             name: name.to_owned(),
-            uid: format!("uid-{name}"),
+            uid: Some(format!("uid-{name}")),
             spec_hash: "abc".to_owned(),
         },
         session: session_key(name),

@@ -23,9 +23,9 @@ pub struct TaskObject {
     pub namespace_uid: String,
     /// Its name.
     pub name: String,
-    /// Its UID.
-    pub uid: String,
-    /// Hash of its spec, by which an object that is made again is known.
+    /// Its UID; none while a task that was born in the store has no object yet.
+    pub uid: Option<String>,
+    /// Hash of its spec, by which an object that is made again is known; empty for a task born in the store.
     pub spec_hash: String,
 }
 
@@ -99,11 +99,12 @@ macro_rules! task_columns {
          attempt, created_at, deadline_at, suspended_at, verdict, late_results, closed_at"
     };
 }
+pub(crate) use task_columns;
 
 const TASK: &str = concat!("SELECT ", task_columns!(), " FROM tasks WHERE id = $1");
 
 impl TaskRow {
-    fn read(row: &Row) -> Result<Self, Error> {
+    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
         let verdict: Option<Verdict> = row.json_opt("verdict")?;
         let late_results: Vec<LateResult> = row.json("late_results")?;
         let said = verdict
@@ -113,22 +114,21 @@ impl TaskRow {
             .filter_map(|verdict| verdict.result.as_ref())
             .map(|result| result.resumed.clone())
             .next();
-        let priority: i64 = row.get("priority")?;
+        let id = TaskId(row.get("id")?);
+        let uid: String = row.get("object_uid")?;
         Ok(Self {
-            id: TaskId(row.get("id")?),
+            id,
             object: TaskObject {
                 namespace: row.get("namespace")?,
                 namespace_uid: row.get("namespace_uid")?,
                 name: row.get("name")?,
-                uid: row.get("object_uid")?,
+                // A task without an object holds its own id in that place, which is no object's UID.
+                uid: (uid != id.to_string()).then_some(uid),
                 spec_hash: row.get("spec_hash")?,
             },
             agent: row.get("agent")?,
             session: SessionId(row.get("session")?),
-            priority: i32::try_from(priority).map_err(|_| Error::Corrupt {
-                what: "priority",
-                found: priority.to_string(),
-            })?,
+            priority: row.i32("priority")?,
             policy: row.word("policy", SessionPolicy::parse)?,
             state: row.word("state", TaskState::parse)?,
             attempt: row.u32("attempt")?,
@@ -147,64 +147,33 @@ impl Store {
     /// Enters the task of an object, or finds it: the same object twice is one task.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an instant out of range, [`Error::Lost`], [`Error::Unavailable`].
+    /// [`Error::Invalid`] for an instant out of range or an object without a UID, [`Error::Lost`],
+    /// [`Error::Unavailable`].
     pub async fn enter(&self, new: NewTask) -> Result<Entered, Error> {
-        const INSERT: &str = "INSERT INTO tasks (id, object_uid, namespace, namespace_uid, name, spec_hash, session, \
-            agent, priority, policy, state, created_at, deadline_at, suspended_at) \
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (object_uid) DO NOTHING";
-        if let Some(task) = self.task_by_object(&new.object.uid).await? {
+        let uid = new.object.uid.clone().ok_or_else(|| Error::Invalid {
+            what: "object of a task",
+            why: "it has no UID".to_owned(),
+        })?;
+        if let Some(task) = self.task_by_object(&uid).await? {
             return Ok(Entered {
                 task,
                 created: false,
             });
         }
         let id = TaskId(new_id(new.created_at)?);
-        let deadline_at = new
-            .deadline_seconds
-            .map(|seconds| later(new.created_at, seconds))
-            .transpose()?;
-        let state = if new.suspended {
-            TaskState::Suspended
-        } else {
-            TaskState::Queued
-        };
         let mut write = self.write(WritePoint::Enter).await?;
-        let session = sessions::enter(
-            &mut write,
-            &new.session,
-            &new.object.namespace,
-            new_id(new.created_at)?,
-        )
-        .await?;
-        let entered = query("enter a task", INSERT)
-            .bind(id)
-            .bind(new.object.uid.as_str())
-            .bind(new.object.namespace)
-            .bind(new.object.namespace_uid)
-            .bind(new.object.name)
-            .bind(new.object.spec_hash)
-            .bind(session)
-            .bind(new.session.agent)
-            .bind(new.priority)
-            .bind(new.policy.as_str())
-            .bind(state)
-            .bind(new.created_at)
-            .bind(deadline_at)
-            .bind(new.suspended.then_some(new.created_at))
-            .execute(&mut write)
-            .await?;
-        if entered == 0 {
+        let Some(session) = insert(&mut write, id, &uid, &new).await? else {
             // Another one has entered it since we looked.
             drop(write);
-            let task = self.task_by_object(&new.object.uid).await?;
+            let task = self.task_by_object(&uid).await?;
             let missing = || Error::Missing {
-                what: format!("task of the object {}", new.object.uid),
+                what: format!("task of the object {uid}"),
             };
             return Ok(Entered {
                 task: task.ok_or_else(missing)?,
                 created: false,
             });
-        }
+        };
         sessions::choose_head(&mut write, session).await?;
         write.changed(id);
         write.commit().await?;
@@ -256,6 +225,53 @@ impl Store {
     }
 }
 
+/// Enters a new task and locks its session, which is made with the first one; `None` when the object has a task
+/// already. Which task of the session comes next is for the caller to choose.
+pub(crate) async fn insert(
+    write: &mut Write,
+    id: TaskId,
+    object_uid: &str,
+    new: &NewTask,
+) -> Result<Option<SessionId>, Error> {
+    const INSERT: &str = "INSERT INTO tasks (id, object_uid, namespace, namespace_uid, name, spec_hash, session, \
+        agent, priority, policy, state, created_at, deadline_at, suspended_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (object_uid) DO NOTHING";
+    let deadline_at = new
+        .deadline_seconds
+        .map(|seconds| later(new.created_at, seconds))
+        .transpose()?;
+    let state = if new.suspended {
+        TaskState::Suspended
+    } else {
+        TaskState::Queued
+    };
+    let session = sessions::enter(
+        &mut *write,
+        &new.session,
+        &new.object.namespace,
+        new_id(new.created_at)?,
+    )
+    .await?;
+    let entered = query("enter a task", INSERT)
+        .bind(id)
+        .bind(object_uid)
+        .bind(new.object.namespace.as_str())
+        .bind(new.object.namespace_uid.as_str())
+        .bind(new.object.name.as_str())
+        .bind(new.object.spec_hash.as_str())
+        .bind(session)
+        .bind(new.session.agent.as_str())
+        .bind(new.priority)
+        .bind(new.policy.as_str())
+        .bind(state)
+        .bind(new.created_at)
+        .bind(deadline_at)
+        .bind(new.suspended.then_some(new.created_at))
+        .execute(write)
+        .await?;
+    Ok((entered == 1).then_some(session))
+}
+
 /// A task and its session, with the session locked: every write under a session takes that lock first, so
 /// what is read here stays true until the write is over, and no two writes wait for each other.
 pub(crate) async fn locked(
@@ -281,7 +297,7 @@ async fn read(on: impl Into<Conn<'_>>, task: TaskId) -> Result<TaskRow, Error> {
 
 /// The id of what was created at `at`: ids sort by creation, and those of one moment in the order in which
 /// they are made, since the cluster's clock counts whole seconds.
-fn new_id(at: Timestamp) -> Result<Uuid, Error> {
+pub(crate) fn new_id(at: Timestamp) -> Result<Uuid, Error> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let millis = u64::try_from(at.as_millisecond()).map_err(|_| Error::Invalid {
         what: "time of creation",

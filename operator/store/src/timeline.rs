@@ -51,8 +51,8 @@ struct Line {
 impl Store {
     /// Appends events of an attempt, each once: those stored before are passed over, and one that does not
     /// follow is refused with all of its batch. Also for an attempt that has ended: what it had seen is still
-    /// true. Past [`limits::ATTEMPT_EVENTS`] events are counted only, and one note says how many. A sign of
-    /// life.
+    /// true. Past [`limits::ATTEMPT_EVENTS`] or [`limits::ATTEMPT_EVENT_BYTES`] events are counted only, and one
+    /// note says how many. A sign of life.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Invalid`], [`Error::Lost`], [`Error::Unavailable`].
@@ -68,12 +68,9 @@ impl Store {
             Ok(fresh) => fresh,
             Err(expected) => return Ok(Appended::Gap { expected }),
         };
-        let budget = limits::ATTEMPT_EVENTS.saturating_sub(row.last_seq());
-        let kept = fresh
-            .len()
-            .min(usize::try_from(budget).unwrap_or(usize::MAX));
-        let (stored, left_out) = fresh.split_at(kept);
-        let lines = lines(&mut write, attempt, stored).await?;
+        let (bodies, event_bytes) = fitting(&row, fresh)?;
+        let (stored, left_out) = fresh.split_at(bodies.len());
+        let lines = lines(&mut write, attempt, stored, bodies).await?;
         insert(&mut write, attempt, &lines).await?;
         let acknowledged = fresh.last().map_or(row.last_seq(), |event| event.seq);
         let left_out_before = row.left_out;
@@ -88,7 +85,8 @@ impl Store {
             )
             .await?;
         }
-        keep_counts(&mut write, attempt, acknowledged, total_left_out).await?;
+        let counts = [acknowledged, event_bytes, total_left_out];
+        keep_counts(&mut write, attempt, counts).await?;
         // Of all events: a conversation begun past the budget is one too.
         point(&mut write, &row, fresh, now).await?;
         attempts::heard(&mut write, attempt, now).await?;
@@ -146,23 +144,46 @@ fn after(last: u64, events: &[Event]) -> Result<&[Event], u64> {
     Ok(fresh)
 }
 
+/// The bodies of those events that the budget has room for, and the bytes that it will have taken. Once one
+/// was left out all after it are, also a short one: the note is the last entry of its attempt.
+fn fitting(row: &AttemptRow, events: &[Event]) -> Result<(Vec<String>, u64), Error> {
+    let room = match row.left_out {
+        0 => limits::ATTEMPT_EVENTS.saturating_sub(row.events),
+        _ => 0,
+    };
+    let mut bytes = row.event_bytes;
+    let mut bodies = Vec::new();
+    for event in events
+        .iter()
+        .take(usize::try_from(room).unwrap_or(usize::MAX))
+    {
+        let body = to_json("event", &event.body)?;
+        let with_it = bytes.saturating_add(u64::try_from(body.len()).unwrap_or(u64::MAX));
+        if with_it > limits::ATTEMPT_EVENT_BYTES {
+            break;
+        }
+        bytes = with_it;
+        bodies.push(body);
+    }
+    Ok((bodies, bytes))
+}
+
 /// Takes positions for events.
 async fn lines(
     write: &mut Write,
     attempt: AttemptId,
     events: &[Event],
+    bodies: Vec<String>,
 ) -> Result<Vec<Line>, Error> {
     let before = take_positions(write, attempt.task, events.len()).await?;
-    let line = |(position, event): (u64, &Event)| {
-        let body = to_json("event", &event.body)?;
-        Ok(Line {
-            seq: event.seq,
-            position,
-            at: event.at.as_microsecond(),
-            body,
-        })
+    let line = |(position, (event, body)): (u64, (&Event, String))| Line {
+        seq: event.seq,
+        position,
+        at: event.at.as_microsecond(),
+        body,
     };
-    (before + 1..).zip(events).map(line).collect()
+    let events = events.iter().zip(bodies);
+    Ok((before + 1..).zip(events).map(line).collect())
 }
 
 /// Takes `count` positions of a task and gives the one before them.
@@ -214,9 +235,10 @@ async fn note(
 ) -> Result<(), Error> {
     const UPDATE: &str =
         "UPDATE timeline SET body = $4, at = $5 WHERE task = $1 AND attempt = $2 AND seq = $3";
-    let budget = limits::ATTEMPT_EVENTS;
+    let (events, mebibytes) = (limits::ATTEMPT_EVENTS, limits::ATTEMPT_EVENT_BYTES >> 20);
     let content = format!(
-        "{left_out} events past the budget of {budget} were left out here; the run went on, and its full text is on the volume"
+        "{left_out} events past the budget of {events} events and {mebibytes} MiB were left out here; \
+         the run went on, and its full text is on the volume"
     );
     let body = to_json(
         "event",
@@ -247,17 +269,16 @@ async fn note(
     Ok(())
 }
 
+/// Keeps the number of the last event taken, the bytes stored, and how many events were left out.
 async fn keep_counts(
     write: &mut Write,
     attempt: AttemptId,
-    last_seq: u64,
-    left_out: u64,
+    [last_seq, event_bytes, left_out]: [u64; 3],
 ) -> Result<(), Error> {
-    const UPDATE: &str =
-        "UPDATE attempts SET last_seq = $3, left_out = $4 WHERE task = $1 AND number = $2";
+    const UPDATE: &str = "UPDATE attempts SET last_seq = $3, event_bytes = $4, left_out = $5 WHERE task = $1 AND number = $2";
     let stored = |number: u64| {
         i64::try_from(number).map_err(|error| Error::Invalid {
-            what: "number of an event",
+            what: "count of events",
             why: error.to_string(),
         })
     };
@@ -266,6 +287,7 @@ async fn keep_counts(
         .bind(attempt.number);
     update
         .bind(stored(last_seq)?)
+        .bind(stored(event_bytes)?)
         .bind(stored(left_out)?)
         .execute(write)
         .await?;

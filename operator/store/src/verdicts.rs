@@ -1,7 +1,7 @@
 //! Verdicts: the first one of a task stands, and what comes later is kept beside it.
 
 use jiff::Timestamp;
-use protocol::{AttemptId, EndReason, FailureClass, SessionEffect, TaskId, Verdict};
+use protocol::{AttemptId, EndReason, FailureClass, SessionEffect, TaskId, TaskState, Verdict};
 use serde::{Deserialize, Serialize};
 
 use crate::attempts::{self, AttemptRow};
@@ -9,6 +9,7 @@ use crate::db::{query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::sessions::{Conversation, Pointer, SessionRow};
 use crate::tasks::{self, TaskRow};
+use crate::wakes::{self, Over};
 use crate::writes::Write;
 use crate::{Error, Store, WritePoint};
 
@@ -46,6 +47,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Decided, Error> {
         let mut write = self.write(WritePoint::Verdict).await?;
+        let issues = wakes::lock_issues(&mut write, attempt.task).await?;
         let (task, session) = tasks::locked(&mut write, attempt.task).await?;
         let row = attempts::find(&mut write, attempt)
             .await?
@@ -54,6 +56,13 @@ impl Store {
             let state = life::next(task.state, TaskEvent::Decide)?;
             stand(&mut write, &task, &verdict, state, None).await?;
             attempts::end(&mut write, attempt, end_reason(&verdict), now).await?;
+            let over = Over {
+                task: &task,
+                verdict: &verdict,
+                state,
+                now,
+            };
+            wakes::ended(&mut write, issues, over).await?;
             Decided::First
         } else if task.attempt == attempt.number
             && task
@@ -89,28 +98,72 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let mut write = self.write(WritePoint::EndUnclaimed).await?;
+        let issues = wakes::lock_issues(&mut write, task).await?;
         let (row, session) = tasks::locked(&mut write, task).await?;
         if row.state.has_verdict() {
             return Ok(false);
         }
-        let holding = session
-            .holder
-            .as_ref()
-            .is_some_and(|holder| holder.attempt.task == task);
-        let state = life::next(row.state, TaskEvent::End { holding })?;
-        stand(&mut write, &row, &verdict, state, (!holding).then_some(now)).await?;
-        crate::sessions::choose_head(&mut write, session.id).await?;
+        let state = end(&mut write, &row, &session, &verdict, now).await?;
+        let over = Over {
+            task: &row,
+            verdict: &verdict,
+            state,
+            now,
+        };
+        wakes::ended(&mut write, issues, over).await?;
         write.changed(task);
         write.commit().await?;
         Ok(true)
     }
 }
 
+/// Gives a queued or suspended task its verdict; says where it stands then.
+async fn end(
+    write: &mut Write,
+    task: &TaskRow,
+    session: &SessionRow,
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Result<TaskState, Error> {
+    let holder = session.holder.as_ref();
+    let holding = holder.is_some_and(|holder| holder.attempt.task == task.id);
+    let state = life::next(task.state, TaskEvent::End { holding })?;
+    stand(write, task, verdict, state, (!holding).then_some(now)).await?;
+    crate::sessions::choose_head(write, session.id).await?;
+    Ok(state)
+}
+
+/// Ends a task that nobody has opened, wherever it stands, within a write; one that is over stays as it is.
+pub(crate) async fn cancel(
+    write: &mut Write,
+    task: &TaskRow,
+    session: &SessionRow,
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if task.state.has_verdict() {
+        return Ok(());
+    }
+    if task.state.is_active() {
+        let state = life::next(task.state, TaskEvent::Decide)?;
+        stand(write, task, verdict, state, None).await?;
+        let attempt = AttemptId {
+            task: task.id,
+            number: task.attempt,
+        };
+        attempts::end(write, attempt, end_reason(verdict), now).await?;
+    } else {
+        end(write, task, session, verdict, now).await?;
+    }
+    write.changed(task.id);
+    Ok(())
+}
+
 async fn stand(
     write: &mut Write,
     task: &TaskRow,
     verdict: &Verdict,
-    state: protocol::TaskState,
+    state: TaskState,
     closed_at: Option<Timestamp>,
 ) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE tasks SET state = $3, verdict = $4, closed_at = $5, suspended_at = NULL \

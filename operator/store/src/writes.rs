@@ -62,12 +62,42 @@ points! {
     Suspend;
     /// [`Store::resume`].
     Resume;
+    /// [`Store::pod_absent`].
+    PodAbsent;
     /// [`Store::secret_gone`].
     SecretGone;
     /// [`Store::release`].
     Release;
     /// [`Store::expire`].
     Expire;
+    /// [`Store::member`].
+    EnterMember;
+    /// [`Store::create_issue`].
+    CreateIssue;
+    /// [`Store::edit_issue`].
+    EditIssue;
+    /// [`Store::read_inbox`].
+    ReadInbox;
+    /// [`Store::archive_inbox`].
+    ArchiveInbox;
+    /// [`Store::exchange_login`].
+    ExchangeLogin;
+    /// [`Store::mint_token`].
+    MintToken;
+    /// [`Store::authenticate_person`], when it notes the use.
+    UseToken;
+    /// [`Store::revoke_token`].
+    RevokeToken;
+    /// [`Store::post_comment`].
+    PostComment;
+    /// [`Store::edit_comment`].
+    EditComment;
+    /// [`Store::delete_comment`].
+    DeleteComment;
+    /// [`Store::resolve_comment`].
+    ResolveComment;
+    /// [`Store::bind_object`].
+    BindObject;
 }
 
 /// What a test lets happen at a [`WritePoint`].

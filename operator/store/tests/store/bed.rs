@@ -273,7 +273,17 @@ impl Bed {
 
     /// Takes away all rows.
     pub(crate) async fn empty(&self) {
-        const TABLES: [&str; 7] = [
+        const TABLES: &[&str] = &[
+            "DELETE FROM inbox",
+            "DELETE FROM stops",
+            "DELETE FROM wake_causes",
+            "DELETE FROM wakes",
+            "DELETE FROM comments",
+            "DELETE FROM issues",
+            "DELETE FROM members",
+            "DELETE FROM workspaces",
+            "DELETE FROM access_tokens",
+            "DELETE FROM logins",
             "DELETE FROM commands",
             "DELETE FROM timeline",
             "DELETE FROM tokens",
@@ -342,7 +352,7 @@ pub(crate) fn new_task(agent: &str, subject: &str) -> NewTask {
             namespace: "team-a".to_owned(),
             namespace_uid: NAMESPACE.to_owned(),
             name: format!("task-{uid}"),
-            uid,
+            uid: Some(uid),
             spec_hash: "abc".to_owned(),
         },
         session: session_key(agent, subject),

@@ -12,7 +12,7 @@ both! {
         let first = bed.store.enter(new.clone()).await.unwrap();
         assert!(first.created);
         assert_eq!(bed.store.enter(new.clone()).await.unwrap(), Entered { task: first.task, created: false });
-        assert_eq!(bed.store.task_by_object(&new.object.uid).await.unwrap(), Some(first.task));
+        assert_eq!(bed.store.task_by_object(new.object.uid.as_deref().unwrap()).await.unwrap(), Some(first.task));
         assert_eq!(bed.store.task_by_object("another").await.unwrap(), None);
         assert_eq!(bed.store.open_tasks(None, 10).await.unwrap(), [first.task]);
         bed.sound().await;
@@ -110,7 +110,7 @@ both! {
         assert!(bed.store.expire(task, at(30)).await.unwrap());
         assert!(!bed.store.expire(task, at(31)).await.unwrap());
         let mut again = new.object.clone();
-        again.uid = "another".to_owned();
+        again.uid = Some("another".to_owned());
         assert_eq!(bed.store.ran_before(&again).await.unwrap(), Some(task));
         again.spec_hash = "changed".to_owned();
         assert_eq!(bed.store.ran_before(&again).await.unwrap(), None);

@@ -43,6 +43,7 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     if store.attempt(first).await?.unwrap().ended_at.is_none() {
         run(&bed, first).await?;
         store.suspend(task, at(30)).await?;
+        store.pod_absent(first, Some(at(35))).await?;
     }
     store.secret_gone(first).await?;
     store.resume(task, at(40)).await?;
@@ -63,7 +64,8 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
         .end_unclaimed(other, failed(FailureClass::Cancelled), at(60))
         .await?;
     store.expire(other, at(70)).await?;
-    Ok(())
+    crate::board::speak(&bed).await?;
+    crate::talk::speak(&bed).await
 }
 
 async fn claim(bed: &Bed, task: TaskId) -> Result<(), Error> {
@@ -102,7 +104,7 @@ async fn ended(bed: &Bed, world: &World) {
     bed.sound().await;
     let task = bed
         .store
-        .task_by_object(&world.main.object.uid)
+        .task_by_object(world.main.object.uid.as_deref().unwrap())
         .await
         .unwrap()
         .unwrap();
@@ -125,12 +127,14 @@ async fn ended(bed: &Bed, world: &World) {
     );
     let other = bed
         .store
-        .task_by_object(&world.other.object.uid)
+        .task_by_object(world.other.object.uid.as_deref().unwrap())
         .await
         .unwrap()
         .unwrap();
     assert_eq!(bed.task(other).await.state, TaskState::Finished);
     assert_eq!(bed.store.open_tasks(None, 9).await.unwrap(), []);
+    crate::board::spoken(bed).await;
+    crate::talk::spoken(bed).await;
 }
 
 /// Puts one fault at one point, and lives on after it.

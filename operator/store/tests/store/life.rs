@@ -2,7 +2,7 @@
 
 use protocol::runner::{Command, CommandKind};
 use protocol::{Answer, AttemptId, EndReason, Evidence, FailureClass, Outcome, TaskId, TaskState};
-use store::{Decided, Error, LATE_RESULTS, LateResult, Opened};
+use store::{Decided, Error, Faults, LATE_RESULTS, LateResult, Opened, WritePoint};
 use uuid::Uuid;
 
 use crate::bed::{Bed, at, both, failed, lane, new_task, told};
@@ -49,6 +49,36 @@ both! {
         assert!(matches!(bed.store.open_package(nobody, [1; 32], at(11)).await, Err(Error::Missing { .. })));
         let nobody = AttemptId { task: TaskId(Uuid::now_v7()), number: 1 };
         assert!(matches!(bed.store.open_package(nobody, [1; 32], at(11)).await, Err(Error::Missing { .. })));
+    }
+
+    async fn who_asks_in_vain_for_a_package_writes_nothing(bed: Bed) {
+        let attempt = bed.claimed("reviewer", "hello").await;
+        bed.store.open_package(attempt, [1; 32], at(11)).await.unwrap();
+        let faults = Faults::new(|_| None);
+        let bed = bed.reopen(faults.clone()).await;
+        let open = async |nonce| bed.store.open_package(attempt, [nonce; 32], at(12)).await.unwrap();
+        assert_eq!((open(2).await, open(1).await), (Opened::OtherNonce, Opened::Again));
+        assert_eq!(faults.passed(), []);
+        bed.store.verdict(attempt, failed(FailureClass::Cancelled), at(20)).await.unwrap();
+        assert_eq!(open(1).await, Opened::WrongState);
+        assert_eq!(faults.passed(), [WritePoint::Verdict]);
+    }
+
+    async fn the_first_notice_of_an_absent_pod_stands_until_it_is_seen_again(bed: Bed) {
+        let attempt = bed.running("reviewer", "hello").await;
+        let since = async || bed.attempt(attempt).await.pod_absent_since;
+        assert_eq!(since().await, None);
+        bed.store.pod_absent(attempt, Some(at(20))).await.unwrap();
+        bed.store.pod_absent(attempt, Some(at(30))).await.unwrap();
+        assert_eq!(since().await, Some(at(20)));
+        bed.store.pod_absent(attempt, None).await.unwrap();
+        assert_eq!(since().await, None);
+        bed.store.pod_absent(attempt, Some(at(40))).await.unwrap();
+        assert_eq!(since().await, Some(at(40)));
+        let nobody = AttemptId { task: attempt.task, number: 2 };
+        for since in [None, Some(at(50))] {
+            assert!(matches!(bed.store.pod_absent(nobody, since).await, Err(Error::Missing { .. })));
+        }
     }
 
     async fn of_two_nonces_at_once_one_opens(bed: Bed) {

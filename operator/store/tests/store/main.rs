@@ -7,15 +7,25 @@
     reason = "a test fails by panicking"
 )]
 
+mod access;
 mod bed;
+mod board;
 mod changes;
 mod claiming;
 mod conversation;
 mod entering;
 mod faults;
+mod guards;
+mod inbox;
+mod interleavings;
+mod issues;
 mod life;
+mod members;
 mod opening;
 mod orders;
+mod runs;
+mod talk;
 mod timeline;
 mod tokens;
 mod waiting;
+mod wakes;

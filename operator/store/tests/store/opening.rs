@@ -30,6 +30,25 @@ both! {
         bed.store.resume(task, at(2)).await.unwrap();
     }
 
+    async fn a_store_of_the_first_schema_gets_what_it_lacks_and_keeps_what_it_has(bed: Bed) {
+        let attempt = bed.running("reviewer", "hello").await;
+        bed.store.append(attempt, &[text(1)], at(13)).await.unwrap();
+        let mut before = bed.attempt(attempt).await;
+        for back in [
+            "ALTER TABLE attempts DROP COLUMN event_bytes",
+            "ALTER TABLE attempts DROP COLUMN pod_absent_since",
+            "DELETE FROM _sqlx_migrations WHERE version = 2",
+        ] {
+            bed.execute_aside(back).await;
+        }
+        let bed = bed.reopen(Faults::default()).await;
+        before.event_bytes = 0;
+        assert_eq!(bed.attempt(attempt).await, before);
+        bed.store.append(attempt, &[text(2)], at(14)).await.unwrap();
+        assert!(bed.attempt(attempt).await.event_bytes > 0);
+        bed.sound().await;
+    }
+
     async fn a_newer_schema_is_left_as_it_is(bed: Bed) {
         let task = bed.enter("reviewer", "hello").await;
         bed.execute_aside(

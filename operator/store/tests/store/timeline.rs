@@ -119,4 +119,44 @@ both! {
         assert!(content.starts_with("11 events past the budget of 20000"), "{content}");
         bed.sound().await;
     }
+
+    async fn past_the_budget_of_bytes_events_are_left_out_just_so(bed: Bed) {
+        const BUDGET: u64 = limits::ATTEMPT_EVENT_BYTES;
+        let attempt = bed.running("reviewer", "hello").await;
+        let long = |seq, bytes: u64| {
+            // As many bytes of JSON.
+            let content = "x".repeat(usize::try_from(bytes).unwrap() - r#"{"type":"text","content":""}"#.len());
+            Event { seq, at: at(100), body: EventBody::Text { content } }
+        };
+        // Larger events than the API lets through, for speed.
+        for seq in 1..=15 {
+            assert_eq!(bed.store.append(attempt, &[long(seq, BUDGET / 16)], at(13)).await.unwrap(), taken(seq));
+        }
+        assert_eq!(bed.attempt(attempt).await.event_bytes, BUDGET / 16 * 15);
+        let past = |acknowledged, left_out| Appended::Taken(EventsResponse { acknowledged, left_out });
+        // 29 bytes are left; an event of as many comes after one that has one more.
+        let batch = [long(16, BUDGET / 16 - 29), long(17, 30), long(18, 29)];
+        assert_eq!(bed.store.append(attempt, &batch, at(14)).await.unwrap(), past(18, 2));
+        assert_eq!(bed.store.append(attempt, &batch, at(14)).await.unwrap(), past(18, 2));
+        assert_eq!(bed.store.append(attempt, &[long(19, 29)], at(15)).await.unwrap(), past(19, 3));
+        let row = bed.attempt(attempt).await;
+        assert_eq!((row.events, row.event_bytes, row.left_out, row.last_seq()), (16, BUDGET - 29, 3, 19));
+        let end = bed.store.timeline(attempt.task, 15, 99).await.unwrap();
+        assert_eq!((end.len(), &end[0].event), (2, &batch[0]), "the last event that fits and one note");
+        let EventBody::Log { level: LogLevel::Warn, content } = &end[1].event.body else { panic!("{:?}", end[1]) };
+        assert!(content.starts_with("3 events past the budget of 20000 events and 64 MiB"), "{content}");
+        bed.sound().await;
+    }
+
+    async fn the_last_byte_of_the_budget_is_used(bed: Bed) {
+        const FULL: &str = "UPDATE attempts SET event_bytes = 67108864 - 29";
+        let attempt = bed.running("reviewer", "hello").await;
+        bed.execute_aside(FULL).await;
+        let one = |seq| Event { seq, at: at(100), body: EventBody::Text { content: "x".to_owned() } };
+        assert_eq!(bed.store.append(attempt, &[one(1)], at(13)).await.unwrap(), taken(1));
+        assert_eq!(bed.attempt(attempt).await.event_bytes, limits::ATTEMPT_EVENT_BYTES);
+        let left = Appended::Taken(EventsResponse { acknowledged: 2, left_out: 1 });
+        assert_eq!(bed.store.append(attempt, &[one(2)], at(13)).await.unwrap(), left);
+        bed.sound().await;
+    }
 }

@@ -1,0 +1,216 @@
+//! Changing comments, and taking back or adding what they caused.
+
+use jiff::Timestamp;
+use protocol::CommentId;
+use protocol::board::{
+    AuthorKind, CauseKind, Comment, CommentEdit, Issue, Posted, WakeOutcome, WakeVerdict,
+};
+use wake::Directory;
+
+use super::missing;
+use super::post::{check_body, fresh, in_thread, meant, tell_named};
+use super::read::{Found, find, find_any};
+use crate::db::query;
+use crate::wakes::{self, Begin, Evidence, caused_by, outcome, withdraw};
+use crate::writes::Write;
+use crate::{Acting, Error, Store, WritePoint, issues};
+
+impl Store {
+    /// Changes the text of a comment. Who is no longer meant and has not begun is not woken any more; who is meant
+    /// now and was not before is. A run that has its package goes on: what it was told stays told.
+    ///
+    /// # Errors
+    /// [`Error::Revision`] when the comment is not as it was read, [`Error::Invalid`] for a text that cannot be one,
+    /// [`Error::Missing`] when there is no such comment, [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn edit_comment(
+        &self,
+        by: &Acting,
+        id: CommentId,
+        edit: CommentEdit,
+        directory: &dyn Directory,
+        now: Timestamp,
+    ) -> Result<Posted, Error> {
+        const UPDATE: &str =
+            "UPDATE comments SET body = $2, revision = revision + 1, edited_at = $3 WHERE id = $1";
+        check_body(&edit.body)?;
+        let mut write = self.write(WritePoint::EditComment).await?;
+        let (issue, found) = locked(&mut write, by, id).await?;
+        let before = &found.comment;
+        if edit.revision.is_some_and(|read| read != before.revision) {
+            return Err(Error::Revision {
+                present: before.revision,
+            });
+        }
+        if edit.body == before.body {
+            return Ok(Posted {
+                comment: found.comment,
+                wakes: Vec::new(),
+            });
+        }
+        query("change a comment", UPDATE)
+            .bind(id)
+            .bind(edit.body.as_str())
+            .bind(now)
+            .execute(&mut write)
+            .await?;
+        let wakes = renew(&mut write, by, &issue, (&found, &edit.body), directory, now).await?;
+        let text = (id, edit.body.as_str());
+        tell_named(&mut write, &by.workspace, &issue, text, &before.author, now).await?;
+        let comment = fresh(&mut write, id).await?;
+        write.commit().await?;
+        Ok(Posted { comment, wakes })
+    }
+
+    /// Deletes a comment; what it caused is taken back where nobody has begun. Its replies stay.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when there is no such comment, [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn delete_comment(
+        &self,
+        by: &Acting,
+        id: CommentId,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        const DELETE: &str =
+            "UPDATE comments SET body = '', revision = revision + 1, deleted_at = $2 WHERE id = $1";
+        const LESS: &str = "UPDATE comments SET replies = replies - 1 WHERE id = $1";
+        let mut write = self.write(WritePoint::DeleteComment).await?;
+        let (issue, found) = locked(&mut write, by, id).await?;
+        let before = found.comment;
+        query("delete a comment", DELETE)
+            .bind(id)
+            .bind(now)
+            .execute(&mut write)
+            .await?;
+        if before.thread != id {
+            query("note a reply less", LESS)
+                .bind(before.thread)
+                .execute(&mut write)
+                .await?;
+        }
+        issues::count_comments(&mut write, issue.id, -1).await?;
+        for caused in caused_by(&mut write, id).await? {
+            let why = "the comment that caused it was deleted before the agent had begun";
+            withdraw(&mut write, &caused, why, now).await?;
+        }
+        write.commit().await
+    }
+
+    /// Says that a thread needs no more answer, or that it does.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a comment that begins no thread, [`Error::Missing`] when there is none,
+    /// [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn resolve_comment(
+        &self,
+        by: &Acting,
+        id: CommentId,
+        resolved: bool,
+    ) -> Result<Comment, Error> {
+        const UPDATE: &str =
+            "UPDATE comments SET resolved = $2, revision = revision + 1 WHERE id = $1";
+        let mut write = self.write(WritePoint::ResolveComment).await?;
+        let (_, found) = locked(&mut write, by, id).await?;
+        let before = found.comment;
+        if before.thread != id {
+            return Err(Error::Invalid {
+                what: "resolution",
+                why: format!(
+                    "comment {id} is a reply; resolve the thread by {}, which begins it",
+                    before.thread
+                ),
+            });
+        }
+        if before.resolved == resolved {
+            return Ok(before);
+        }
+        query("resolve a thread", UPDATE)
+            .bind(id)
+            .bind(resolved)
+            .execute(&mut write)
+            .await?;
+        let comment = fresh(&mut write, id).await?;
+        write.commit().await?;
+        Ok(comment)
+    }
+}
+
+/// A comment of the workspace, with its issue locked.
+async fn locked(write: &mut Write, by: &Acting, id: CommentId) -> Result<(Issue, Found), Error> {
+    const IS_OF: &str = "SELECT 1 AS found FROM issues WHERE id = $1 AND namespace_uid = $2";
+    let found = find(&mut *write, id).await?.ok_or_else(|| missing(id))?;
+    let is_of = query("look for an issue in a workspace", IS_OF)
+        .bind(found.issue)
+        .bind(by.workspace.namespace_uid.as_str());
+    if is_of.optional(&mut *write).await?.is_none() {
+        return Err(missing(id));
+    }
+    let issue = issues::locked_by_id(write, found.issue)
+        .await?
+        .ok_or_else(|| missing(id))?;
+    // Again: it may have been changed or deleted until the lock was got.
+    let found = find(&mut *write, id).await?.ok_or_else(|| missing(id))?;
+    Ok((issue, found))
+}
+
+/// Whom the new text means that the old one did not is woken; the other way round it is taken back.
+async fn renew(
+    write: &mut Write,
+    by: &Acting,
+    issue: &Issue,
+    (found, body): (&Found, &str),
+    directory: &dyn Directory,
+    now: Timestamp,
+) -> Result<Vec<WakeOutcome>, Error> {
+    let before = &found.comment;
+    let author = &before.author;
+    if author.kind == AuthorKind::System {
+        return Ok(Vec::new());
+    }
+    let answered = match found.parent {
+        Some(parent) => find_any(&mut *write, parent).await?,
+        None => None,
+    };
+    let thread = match answered {
+        Some(answered) => Some(in_thread(write, answered.comment).await?),
+        None => None,
+    };
+    let mut meant = meant(author, body, thread.as_ref().map(|it| &it.1), issue);
+    let mut outcomes = Vec::new();
+    for caused in caused_by(&mut *write, before.id).await? {
+        if let Some(at) = meant.iter().position(|agent| *agent == caused.agent) {
+            meant.remove(at);
+            if caused.absorbing {
+                let verdict = WakeVerdict::Coalesced { task: caused.task };
+                outcomes.push(outcome(&caused.agent, verdict));
+            }
+        } else if is_of_text(caused.evidence) {
+            let why = "the comment that caused it no longer does, and the agent had not begun";
+            withdraw(write, &caused, why, now).await?;
+        }
+    }
+    let user = by.user.as_deref();
+    let chain = wakes::chain(write, author, user, before.task).await?;
+    let begin = Begin {
+        workspace: &by.workspace,
+        issue,
+        kind: CauseKind::Comment,
+        evidence: chain.evidence(),
+        comment: Some(before.id),
+        thread: Some(before.thread),
+        agents: &meant,
+        suppress: &[],
+        directory,
+        now,
+    };
+    outcomes.extend(begin.now(write, &chain).await?);
+    Ok(outcomes)
+}
+
+/// Whether a cause comes from what a comment says: what comes back to an agent does so whatever it says.
+fn is_of_text(evidence: Evidence) -> bool {
+    match evidence {
+        Evidence::Person | Evidence::Delegation => true,
+        Evidence::HandBack | Evidence::Children => false,
+    }
+}

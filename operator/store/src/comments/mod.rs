@@ -1,0 +1,21 @@
+//! Comments: read in lists; written together with whom they wake, in one transaction.
+//!
+//! A deleted one keeps its row, so that its thread stays, without its text. Lists leave it out, unless it begins a
+//! thread that has replies.
+
+mod edit;
+mod post;
+mod read;
+
+pub(crate) use post::say;
+pub(crate) use read::{read, select};
+
+use protocol::CommentId;
+
+use crate::Error;
+
+fn missing(comment: CommentId) -> Error {
+    Error::Missing {
+        what: format!("comment {comment}"),
+    }
+}

@@ -1,0 +1,339 @@
+//! Writing a comment: stored, decided and queued in one transaction.
+
+use jiff::Timestamp;
+use protocol::board::{
+    Author, AuthorKind, CauseKind, Comment, InboxKind, Issue, IssueKey, NewComment, Posted,
+    Preview, WakeOutcome,
+};
+use protocol::{CommentId, TaskId, limits};
+use wake::{Directory, Said, Thread, aims, mentions};
+
+use super::missing;
+use super::read::{find, find_any, woken_by};
+use crate::db::query;
+use crate::inbox::{self, Notice};
+use crate::tasks::new_id;
+use crate::wakes::{self, Begin, Looks};
+use crate::writes::Write;
+use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, issues, members, text};
+
+/// What Mooring is called as an author.
+const MOORING: &str = "Mooring";
+
+impl Store {
+    /// Writes a comment. Who it wakes is decided and queued in the same transaction, as the outcomes say. A reply
+    /// opens its thread again.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a text that cannot be one, [`Error::Missing`] when there is no such issue or parent,
+    /// [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn post_comment(
+        &self,
+        by: &Acting,
+        key: &IssueKey,
+        new: NewComment,
+        directory: &dyn Directory,
+        now: Timestamp,
+    ) -> Result<Posted, Error> {
+        check_body(&new.body)?;
+        let mut write = self.write(WritePoint::PostComment).await?;
+        let issue = issues::locked(&mut write, &by.workspace, key)
+            .await?
+            .ok_or_else(|| no_issue(key))?;
+        let thread = place(&mut write, &issue, new.parent).await?;
+        let id = CommentId(new_id(now)?);
+        let root = thread.as_ref().map_or(id, |(root, _)| *root);
+        let written = Written {
+            id,
+            root,
+            parent: new.parent,
+            author: &by.author,
+            body: &new.body,
+            task: by.task,
+            now,
+        };
+        insert(&mut write, &issue, written).await?;
+        if by.author.kind == AuthorKind::Member {
+            wakes::reset(&mut write, issue.id).await?;
+        }
+        let meant = meant(
+            &by.author,
+            &new.body,
+            thread.as_ref().map(|it| &it.1),
+            &issue,
+        );
+        let chain = wakes::chain(&mut write, &by.author, by.user.as_deref(), by.task).await?;
+        let begin = Begin {
+            workspace: &by.workspace,
+            issue: &issue,
+            kind: CauseKind::Comment,
+            evidence: chain.evidence(),
+            comment: Some(id),
+            thread: Some(root),
+            agents: &meant,
+            suppress: &new.suppress,
+            directory,
+            now,
+        };
+        let wakes = begin.now(&mut write, &chain).await?;
+        let root_author = thread.as_ref().map(|(_, thread)| &thread.root);
+        tell(&mut write, &by.workspace, &issue, written, root_author).await?;
+        let comment = fresh(&mut write, id).await?;
+        write.commit().await?;
+        Ok(Posted { comment, wakes })
+    }
+
+    /// What [`Store::post_comment`] would answer; nothing is written.
+    ///
+    /// # Errors
+    /// As [`Store::post_comment`].
+    pub async fn preview_comment(
+        &self,
+        by: &Acting,
+        key: &IssueKey,
+        new: &NewComment,
+        directory: &dyn Directory,
+        now: Timestamp,
+    ) -> Result<Preview, Error> {
+        check_body(&new.body)?;
+        let issue = self.issue(&by.workspace, key).await?;
+        let issue = issue.ok_or_else(|| no_issue(key))?;
+        let mut reader = self.reader().await?;
+        let thread = place(&mut reader, &issue, new.parent).await?;
+        // A thread that is not there yet is like no other.
+        let root = thread
+            .as_ref()
+            .map_or(CommentId(new_id(now)?), |(root, _)| *root);
+        let meant = meant(
+            &by.author,
+            &new.body,
+            thread.as_ref().map(|it| &it.1),
+            &issue,
+        );
+        let chain = wakes::chain(&mut reader, &by.author, by.user.as_deref(), by.task).await?;
+        let begin = Begin {
+            workspace: &by.workspace,
+            issue: &issue,
+            kind: CauseKind::Comment,
+            evidence: chain.evidence(),
+            comment: None,
+            thread: Some(root),
+            agents: &meant,
+            suppress: &new.suppress,
+            directory,
+            now,
+        };
+        let wakes: Vec<WakeOutcome> = begin.foreseen(&mut reader, &chain).await?;
+        Ok(Preview { wakes })
+    }
+}
+
+pub(super) fn check_body(body: &str) -> Result<(), Error> {
+    text::body("comment", body, limits::COMMENT_BYTES)?;
+    if body.trim().is_empty() {
+        return Err(Error::Invalid {
+            what: "comment",
+            why: "it is empty".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn no_issue(key: &IssueKey) -> Error {
+    Error::Missing {
+        what: format!("issue {key}"),
+    }
+}
+
+/// Whom a comment on this issue means.
+pub(super) fn meant(
+    author: &Author,
+    text: &str,
+    thread: Option<&Thread>,
+    issue: &Issue,
+) -> Vec<String> {
+    aims(&Said {
+        author,
+        text,
+        thread,
+        assignee: issue.assignee.as_ref(),
+    })
+}
+
+/// The thread of the comment that is answered, and what is known of it.
+pub(super) async fn place(
+    on: &mut impl Looks,
+    issue: &Issue,
+    parent: Option<CommentId>,
+) -> Result<Option<(CommentId, Thread)>, Error> {
+    let Some(parent) = parent else {
+        return Ok(None);
+    };
+    let found = find(on.conn(), parent).await?;
+    let found = found
+        .filter(|found| found.issue == issue.id)
+        .ok_or_else(|| missing(parent))?;
+    Ok(Some(in_thread(on, found.comment).await?))
+}
+
+/// What is known of the thread of a comment that is answered.
+pub(super) async fn in_thread(
+    on: &mut impl Looks,
+    answered: Comment,
+) -> Result<(CommentId, Thread), Error> {
+    let root = match answered.thread == answered.id {
+        true => answered.clone(),
+        // Also one that was deleted has its author.
+        false => find_any(on.conn(), answered.thread)
+            .await?
+            .map(|found| found.comment)
+            .ok_or_else(|| missing(answered.thread))?,
+    };
+    let thread = Thread {
+        parent: answered.author,
+        root: root.author,
+        root_text: root.body,
+        root_woke: woken_by(on.conn(), root.id).await?,
+    };
+    Ok((root.id, thread))
+}
+
+/// A comment to be stored.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    id: CommentId,
+    /// Itself, where it begins a thread.
+    root: CommentId,
+    parent: Option<CommentId>,
+    author: &'a Author,
+    body: &'a str,
+    task: Option<TaskId>,
+    now: Timestamp,
+}
+
+async fn insert(write: &mut Write, issue: &Issue, written: Written<'_>) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, task, \
+        last_activity_at, parent, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $9)";
+    const ANSWERED: &str = "UPDATE comments SET replies = replies + 1, last_activity_at = $2, resolved = $3 WHERE id = $1";
+    let insert = query("write a comment", INSERT)
+        .bind(written.id)
+        .bind(issue.id)
+        .bind(written.root)
+        .bind(written.author.kind.as_str())
+        .bind(written.author.id.as_str())
+        .bind(written.author.name.as_str());
+    insert
+        .bind(written.body)
+        .bind(written.task)
+        .bind(written.now)
+        .bind(written.parent)
+        .execute(&mut *write)
+        .await?;
+    if written.root != written.id {
+        let answered = query("note a reply", ANSWERED).bind(written.root);
+        answered
+            .bind(written.now)
+            .bind(false)
+            .execute(&mut *write)
+            .await?;
+    }
+    issues::count_comments(write, issue.id, 1).await
+}
+
+/// Mooring itself says something on an issue, which is locked; in this thread, or in a new one.
+pub(crate) async fn say(
+    write: &mut Write,
+    issue: &Issue,
+    thread: Option<CommentId>,
+    body: &str,
+    now: Timestamp,
+) -> Result<CommentId, Error> {
+    let id = CommentId(new_id(now)?);
+    let author = Author {
+        kind: AuthorKind::System,
+        id: String::new(),
+        name: MOORING.to_owned(),
+    };
+    let written = Written {
+        id,
+        root: thread.unwrap_or(id),
+        parent: thread,
+        author: &author,
+        body,
+        task: None,
+        now,
+    };
+    insert(write, issue, written).await?;
+    Ok(id)
+}
+
+/// The comment as it stands in the open transaction.
+pub(super) async fn fresh(write: &mut Write, id: CommentId) -> Result<Comment, Error> {
+    let found = find(&mut *write, id).await?;
+    found.map(|found| found.comment).ok_or_else(|| missing(id))
+}
+
+/// Tells the people whom a new comment names, and who began the thread.
+async fn tell(
+    write: &mut Write,
+    workspace: &WorkspaceRef,
+    issue: &Issue,
+    written: Written<'_>,
+    root_author: Option<&Author>,
+) -> Result<(), Error> {
+    let (id, author) = (written.id, written.author);
+    let named = tell_named(
+        write,
+        workspace,
+        issue,
+        (id, written.body),
+        author,
+        written.now,
+    )
+    .await?;
+    let began = root_author.filter(|author| author.kind == AuthorKind::Member);
+    let began = began.and_then(|author| author.id.parse().ok());
+    if let Some(member) = began.filter(|member| !named.contains(member)) {
+        let notice = Notice {
+            member,
+            kind: InboxKind::Reply,
+            issue: issue.id,
+            comment: Some(id),
+            author,
+            now: written.now,
+        };
+        inbox::notify(write, notice).await?;
+    }
+    Ok(())
+}
+
+/// Tells the people whom a text names, and says who they are. Whoever is no member of the workspace is passed over.
+pub(super) async fn tell_named(
+    write: &mut Write,
+    workspace: &WorkspaceRef,
+    issue: &Issue,
+    (comment, body): (CommentId, &str),
+    author: &Author,
+    now: Timestamp,
+) -> Result<Vec<protocol::MemberId>, Error> {
+    let mut named = Vec::new();
+    for member in mentions(body).members {
+        if members::find(&mut *write, workspace, member)
+            .await?
+            .is_none()
+        {
+            continue;
+        }
+        let notice = Notice {
+            member,
+            kind: InboxKind::Mention,
+            issue: issue.id,
+            comment: Some(comment),
+            author,
+            now,
+        };
+        inbox::notify(write, notice).await?;
+        named.push(member);
+    }
+    Ok(named)
+}

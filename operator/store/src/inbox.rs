@@ -1,0 +1,135 @@
+//! What a person should look at.
+
+use jiff::Timestamp;
+use protocol::board::{Author, AuthorKind, InboxEntry, InboxKind, IssueKey, Page};
+use protocol::{CommentId, InboxId, IssueId, MemberId};
+use uuid::Uuid;
+
+use crate::db::{Row, query};
+use crate::issues::read_author;
+use crate::tasks::new_id;
+use crate::writes::Write;
+use crate::{Error, Store, WorkspaceRef, WritePoint, page};
+
+/// Something that a member should look at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notice<'a> {
+    pub(crate) member: MemberId,
+    pub(crate) kind: InboxKind,
+    pub(crate) issue: IssueId,
+    pub(crate) comment: Option<CommentId>,
+    /// Who did it.
+    pub(crate) author: &'a Author,
+    pub(crate) now: Timestamp,
+}
+
+impl Store {
+    /// What a member should look at, newest first; what was archived is left out.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a limit or cursor that is none, [`Error::Corrupt`], [`Error::Unavailable`].
+    pub async fn inbox(
+        &self,
+        workspace: &WorkspaceRef,
+        member: MemberId,
+        limit: u32,
+        cursor: Option<&str>,
+    ) -> Result<Page<InboxEntry>, Error> {
+        const LIST: &str = "SELECT inbox.id, kind, prefix, number, title, comment, inbox.author_kind, inbox.author_id, \
+            inbox.author_name, is_read, inbox.created_at FROM inbox JOIN issues ON issues.id = inbox.issue \
+            JOIN workspaces ON workspaces.namespace_uid = issues.namespace_uid \
+            WHERE member = $1 AND NOT archived AND inbox.id < $2 AND issues.namespace_uid = $3 \
+            ORDER BY inbox.id DESC LIMIT $4";
+        let (limit, before) = (page::limit(limit)?, page::after(cursor)?);
+        let list = query("list an inbox", LIST)
+            .bind(member)
+            .bind(before.unwrap_or(Uuid::max()))
+            .bind(workspace.namespace_uid.as_str())
+            .bind(limit + 1);
+        let rows = list.all(&mut self.reader().await?).await?;
+        let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
+        Ok(page::page(entries, limit, |last: &InboxEntry| {
+            last.id.to_string()
+        }))
+    }
+
+    /// Notes that a member has read an entry of theirs. Twice is once.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] when it is none of theirs, [`Error::Lost`], [`Error::Unavailable`].
+    pub async fn read_inbox(&self, member: MemberId, entry: InboxId) -> Result<(), Error> {
+        const READ: &str =
+            "UPDATE inbox SET is_read = TRUE WHERE id = $1 AND member = $2 AND NOT archived";
+        self.settle(WritePoint::ReadInbox, READ, member, entry)
+            .await
+    }
+
+    /// Takes an entry out of a member's list. Twice is once.
+    ///
+    /// # Errors
+    /// As [`Store::read_inbox`].
+    pub async fn archive_inbox(&self, member: MemberId, entry: InboxId) -> Result<(), Error> {
+        const ARCHIVE: &str = "UPDATE inbox SET archived = TRUE WHERE id = $1 AND member = $2";
+        self.settle(WritePoint::ArchiveInbox, ARCHIVE, member, entry)
+            .await
+    }
+
+    async fn settle(
+        &self,
+        point: WritePoint,
+        update: &'static str,
+        member: MemberId,
+        entry: InboxId,
+    ) -> Result<(), Error> {
+        let mut write = self.write(point).await?;
+        let update = query("change an entry of an inbox", update)
+            .bind(entry)
+            .bind(member);
+        match update.execute(&mut write).await? {
+            1 => write.commit().await,
+            _ => Err(Error::Missing {
+                what: format!("entry {entry} in this inbox"),
+            }),
+        }
+    }
+}
+
+/// Tells a member, once for each kind and comment; nobody is told of what they did themselves.
+pub(crate) async fn notify(write: &mut Write, notice: Notice<'_>) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO inbox (id, member, kind, issue, comment, author_kind, author_id, author_name, \
+        created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
+    let author = notice.author;
+    if author.kind == AuthorKind::Member && author.id == notice.member.to_string() {
+        return Ok(());
+    }
+    let insert = query("tell a member", INSERT)
+        .bind(new_id(notice.now)?)
+        .bind(notice.member)
+        .bind(notice.kind.as_str())
+        .bind(notice.issue)
+        .bind(notice.comment)
+        .bind(author.kind.as_str());
+    insert
+        .bind(author.id.as_str())
+        .bind(author.name.as_str())
+        .bind(notice.now)
+        .execute(write)
+        .await?;
+    Ok(())
+}
+
+fn read(row: &Row) -> Result<InboxEntry, Error> {
+    Ok(InboxEntry {
+        id: InboxId(row.get("id")?),
+        kind: row.word("kind", InboxKind::parse)?,
+        issue: IssueKey {
+            prefix: row.get("prefix")?,
+            number: row.u32("number")?,
+        },
+        title: row.get("title")?,
+        comment: row.get::<Option<Uuid>>("comment")?.map(CommentId),
+        author: read_author(row)?,
+        read: row.get("is_read")?,
+        created: row.time("created_at")?,
+    })
+}

@@ -1,0 +1,164 @@
+//! What is said on an issue, whom it wakes, and what comes back.
+
+use jiff::Timestamp;
+use protocol::board::{
+    Author, AuthorKind, CommentEdit, CommentQuery, IssueEdit, IssueKey, IssueStatus, NewComment,
+    NewIssue, Recipient, RecipientKind,
+};
+use protocol::{AttemptId, CommentId, FailureClass, InstallationKey, Outcome, Verdict};
+
+use super::board::Everybody;
+use super::lane;
+use crate::{Acting, Store};
+
+/// Speaks as people and agents do.
+pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Timestamp) {
+    let part = given(store, by, whole, now).await;
+    let (asked, me) = open(store, by, "reviewer", now).await;
+    let root = say(store, &me, &part, "[w](mention://agent/writer)", None, now).await;
+    let answer = say(
+        store,
+        by,
+        &part,
+        "[w](mention://agent/writer)",
+        Some(root),
+        now,
+    )
+    .await;
+    let new = NewComment {
+        body: "and?".to_owned(),
+        parent: Some(root),
+        suppress: Vec::new(),
+    };
+    store
+        .preview_comment(&me, &part, &new, &Everybody, now)
+        .await
+        .unwrap();
+    let edit = CommentEdit {
+        revision: None,
+        body: "[b](mention://agent/reviewer)".to_owned(),
+    };
+    store
+        .edit_comment(by, answer, edit, &Everybody, now)
+        .await
+        .unwrap();
+    store.delete_comment(by, answer, now).await.unwrap();
+    store.resolve_comment(by, root, true).await.unwrap();
+    read(store, by, &part, root).await;
+    store.cause(asked.task).await.unwrap();
+    store.answers_in(asked.task).await.unwrap();
+    store.woken_by(asked.task).await.unwrap();
+    store.born_unbound(9).await.unwrap();
+    store.bind_object(asked.task, "bound").await.unwrap();
+    close(store, &me, &part, now).await;
+    end(store, asked, now).await;
+    let (asked, _) = open(store, by, "writer", now).await;
+    end(store, asked, now).await;
+}
+
+/// A part of the whole, given to an agent, then to nobody and back.
+async fn given(store: &Store, by: &Acting, whole: &IssueKey, now: Timestamp) -> IssueKey {
+    let recipient = || {
+        Some(Recipient {
+            kind: RecipientKind::Agent,
+            id: "reviewer".to_owned(),
+        })
+    };
+    let new = NewIssue {
+        title: "given".to_owned(),
+        parent: Some(whole.clone()),
+        assignee: recipient(),
+        ..NewIssue::default()
+    };
+    let saved = store.create_issue(by, new, &Everybody, now).await.unwrap();
+    for assignee in [None, recipient()] {
+        let edit = IssueEdit {
+            assignee: Some(assignee),
+            ..IssueEdit::default()
+        };
+        store
+            .edit_issue(by, &saved.issue.key, edit, &Everybody, now)
+            .await
+            .unwrap();
+    }
+    saved.issue.key
+}
+
+/// Claims until the newest task of an agent is got, and opens it.
+async fn open(store: &Store, by: &Acting, agent: &str, now: Timestamp) -> (AttemptId, Acting) {
+    let key = InstallationKey::new([1; 32]);
+    let mut lane = lane();
+    let mut writer = lane.agents[0].clone();
+    writer.name = "writer".to_owned();
+    lane.agents.push(writer);
+    let mut last = None;
+    while let Some(claimed) = store.claim_next(&lane, &key, now).await.unwrap() {
+        if claimed.session.key.agent == agent {
+            last = Some(claimed.attempt);
+        }
+    }
+    let attempt = last.unwrap();
+    store.open_package(attempt, [1; 32], now).await.unwrap();
+    let me = Acting {
+        workspace: by.workspace.clone(),
+        author: Author {
+            kind: AuthorKind::Agent,
+            id: agent.to_owned(),
+            name: agent.to_owned(),
+        },
+        task: Some(attempt.task),
+        user: None,
+        groups: Vec::new(),
+    };
+    (attempt, me)
+}
+
+async fn say(
+    store: &Store,
+    by: &Acting,
+    key: &IssueKey,
+    body: &str,
+    parent: Option<CommentId>,
+    now: Timestamp,
+) -> CommentId {
+    let new = NewComment {
+        body: body.to_owned(),
+        parent,
+        suppress: Vec::new(),
+    };
+    let posted = store.post_comment(by, key, new, &Everybody, now).await;
+    posted.unwrap().comment.id
+}
+
+async fn read(store: &Store, by: &Acting, key: &IssueKey, root: CommentId) {
+    for (thread, roots) in [(None, false), (None, true), (Some(root), false)] {
+        let query = CommentQuery {
+            thread,
+            roots,
+            ..CommentQuery::default()
+        };
+        store.comments(&by.workspace, key, &query).await.unwrap();
+    }
+    store.comment(&by.workspace, root).await.unwrap().unwrap();
+}
+
+async fn close(store: &Store, by: &Acting, key: &IssueKey, now: Timestamp) {
+    let edit = IssueEdit {
+        status: Some(IssueStatus::Done),
+        ..IssueEdit::default()
+    };
+    store
+        .edit_issue(by, key, edit, &Everybody, now)
+        .await
+        .unwrap();
+}
+
+async fn end(store: &Store, attempt: AttemptId, now: Timestamp) {
+    let verdict = Verdict {
+        outcome: Outcome::failed(FailureClass::OOMKilled, ""),
+        at: now,
+        result: None,
+    };
+    store.verdict(attempt, verdict, now).await.unwrap();
+    store.release(attempt, now).await.unwrap();
+}

@@ -1,0 +1,227 @@
+//! The facts that a decision needs, looked up alike for a write and for its preview.
+
+use jiff::{Timestamp, ToSpan as _};
+use protocol::board::{Author, AuthorKind, Issue};
+use protocol::{IssueId, TaskId};
+use wake::{Asker, Candidate, Decision, Directory, Limits};
+
+use super::row::{Evidence, WakeRow};
+use crate::Error;
+use crate::db::{Conn, Reader, query};
+use crate::writes::Write;
+
+/// What statements run on: a look, or a write that has begun.
+pub(crate) trait Looks: Send {
+    fn conn(&mut self) -> Conn<'_>;
+}
+
+impl Looks for Reader {
+    fn conn(&mut self) -> Conn<'_> {
+        self.into()
+    }
+}
+
+impl Looks for Write {
+    fn conn(&mut self) -> Conn<'_> {
+        self.into()
+    }
+}
+
+/// Who would wake somebody, with the chain of causes behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    pub(crate) author: Author,
+    pub(crate) task: Option<TaskId>,
+    /// The user at the top.
+    pub(crate) originator: Option<String>,
+    /// What woke the author, when it is an agent whose task was born here.
+    behind: Option<WakeRow>,
+    /// Agents in the chain so far, since a person last said something.
+    depth: u32,
+}
+
+/// The chain behind an author. `user` is who a person is for Kubernetes, `task` that of an agent.
+pub(crate) async fn chain(
+    on: &mut impl Looks,
+    author: &Author,
+    user: Option<&str>,
+    task: Option<TaskId>,
+) -> Result<Chain, Error> {
+    let behind = match task {
+        Some(task) => WakeRow::find(on.conn(), task).await?,
+        None => None,
+    };
+    let depth = match &behind {
+        Some(row) if person_said(on, row.issue).await? <= Some(row.cause.at) => row.cause.depth,
+        Some(_) | None => 0,
+    };
+    let originator = match author.kind {
+        AuthorKind::Member => user.map(str::to_owned),
+        AuthorKind::Agent | AuthorKind::System => {
+            behind.as_ref().and_then(|row| row.cause.originator.clone())
+        }
+    };
+    Ok(Chain {
+        author: author.clone(),
+        task,
+        originator,
+        behind,
+        depth,
+    })
+}
+
+impl Chain {
+    /// Agents in the chain with a wake of this evidence. What comes back to who asked makes it no longer.
+    pub(crate) fn depth(&self, evidence: Evidence) -> u32 {
+        match (self.author.kind, evidence) {
+            (AuthorKind::Member, _) => 0,
+            (_, Evidence::HandBack) => self.depth.saturating_sub(1),
+            (_, Evidence::Person | Evidence::Delegation | Evidence::Children) => {
+                self.depth.saturating_add(1)
+            }
+        }
+    }
+
+    /// True when it is this agent that asked the author for what it does now.
+    pub(crate) fn was_asked_by(&self, agent: &str) -> bool {
+        self.behind.as_ref().is_some_and(|row| {
+            let cause = &row.cause;
+            cause.evidence == Evidence::Delegation && cause.author.id == agent
+        })
+    }
+
+    /// The user who answers for a wake: who is at the top of the chain, else the person who made the issue.
+    pub(crate) fn accountable(&self, issue: &Issue) -> Option<String> {
+        let creator = || match issue.creator.kind {
+            AuthorKind::Member => Some(issue.creator.name.clone()),
+            AuthorKind::Agent | AuthorKind::System => None,
+        };
+        self.originator.clone().or_else(creator)
+    }
+
+    /// What a plain wake by this author is.
+    pub(crate) fn evidence(&self) -> Evidence {
+        match self.author.kind {
+            AuthorKind::Member => Evidence::Person,
+            AuthorKind::Agent | AuthorKind::System => Evidence::Delegation,
+        }
+    }
+}
+
+/// A question whether agents are woken.
+pub(crate) struct Asked<'a> {
+    /// Where.
+    pub(crate) issue: IssueId,
+    /// By whom.
+    pub(crate) chain: &'a Chain,
+    pub(crate) evidence: Evidence,
+    /// Who is meant.
+    pub(crate) agents: &'a [String],
+    /// Whom the author leaves out.
+    pub(crate) suppress: &'a [String],
+    pub(crate) directory: &'a dyn Directory,
+    pub(crate) now: Timestamp,
+}
+
+/// Decides for each of the agents that are meant.
+pub(crate) async fn decide(on: &mut impl Looks, asked: Asked<'_>) -> Result<Vec<Decision>, Error> {
+    if asked.agents.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (asker, candidates) = match asked.chain.author.kind {
+        AuthorKind::Member => (
+            Asker::Person,
+            asked
+                .agents
+                .iter()
+                .map(|agent| candidate(agent, 0))
+                .collect(),
+        ),
+        AuthorKind::Agent | AuthorKind::System => among_agents(on, &asked).await?,
+    };
+    Ok(wake::judge(
+        &asker,
+        &candidates,
+        asked.suppress,
+        asked.directory,
+        Limits::default(),
+    ))
+}
+
+/// The facts that the guards ask for.
+async fn among_agents(
+    on: &mut impl Looks,
+    asked: &Asked<'_>,
+) -> Result<(Asker, Vec<Candidate>), Error> {
+    let (chain, issue, limits) = (asked.chain, asked.issue, Limits::default());
+    let said = person_said(on, issue).await?.unwrap_or(Timestamp::MIN);
+    let mut candidates = Vec::new();
+    for agent in asked.agents {
+        let rounds = rounds(on, issue, (&chain.author.id, agent), said, limits.rounds).await?;
+        candidates.push(candidate(agent, rounds));
+    }
+    let hour = asked.now.checked_sub(1.hour()).unwrap_or(Timestamp::MIN);
+    let asker = Asker::Agent {
+        name: chain.author.id.clone(),
+        here: chain.behind.as_ref().is_none_or(|row| row.issue == issue),
+        depth: chain.depth(asked.evidence),
+        runs: runs(on, issue, said.max(hour), limits.runs).await?,
+    };
+    Ok((asker, candidates))
+}
+
+fn candidate(agent: &str, rounds: u32) -> Candidate {
+    Candidate {
+        agent: agent.to_owned(),
+        rounds,
+    }
+}
+
+/// When a person last said something on an issue.
+async fn person_said(on: &mut impl Looks, issue: IssueId) -> Result<Option<Timestamp>, Error> {
+    const SAID: &str = "SELECT created_at FROM comments WHERE issue = $1 AND author_kind = 'member' \
+        ORDER BY created_at DESC LIMIT 1";
+    let find = query("look when a person said something", SAID).bind(issue);
+    let found = find.optional(on.conn()).await?;
+    found.map(|row| row.time("created_at")).transpose()
+}
+
+/// Runs that agents have caused on an issue since then; not counted further than to the limit.
+async fn runs(
+    on: &mut impl Looks,
+    issue: IssueId,
+    since: Timestamp,
+    limit: u32,
+) -> Result<u32, Error> {
+    const RUNS: &str = "SELECT count(*) AS runs FROM (SELECT 1 FROM wakes WHERE issue = $1 AND author_kind = 'agent' \
+        AND woken_at > $2 LIMIT $3) AS counted";
+    let count = query("count what agents caused", RUNS)
+        .bind(issue)
+        .bind(since)
+        .bind(limit);
+    count.one(on.conn()).await?.u32("runs")
+}
+
+/// How often two agents have woken each other on an issue since then, there and back; not counted further than to
+/// the limit.
+async fn rounds(
+    on: &mut impl Looks,
+    issue: IssueId,
+    (one, other): (&str, &str),
+    since: Timestamp,
+    limit: u32,
+) -> Result<u32, Error> {
+    const ROUNDS: &str = "SELECT count(*) AS there FROM (SELECT 1 FROM wakes WHERE issue = $1 AND author_kind = 'agent' \
+        AND author_id = $2 AND agent = $3 AND woken_at > $4 LIMIT $5) AS counted";
+    let mut least = limit;
+    for (from, to) in [(one, other), (other, one)] {
+        let count = query("count rounds of two agents", ROUNDS)
+            .bind(issue)
+            .bind(from)
+            .bind(to)
+            .bind(since)
+            .bind(limit);
+        least = least.min(count.one(on.conn()).await?.u32("there")?);
+    }
+    Ok(least)
+}

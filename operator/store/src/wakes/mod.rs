@@ -1,0 +1,61 @@
+//! Who is woken, in the transaction that writes what wakes them. [`wake`] decides; here the facts are looked up
+//! and what was decided is queued.
+//!
+//! A slot is (agent, issue, thread). The one task of a slot that nobody has opened yet takes in what comes; after
+//! that the next one is queued and waits for the session. So nothing that should wake an agent is without a task,
+//! and nothing is in two.
+
+mod begin;
+mod bind;
+mod cause;
+mod ended;
+mod facts;
+mod guards;
+mod queue;
+mod row;
+mod withdraw;
+mod written;
+
+pub(crate) use begin::Begin;
+pub(crate) use ended::{Over, ended, lock_issues, opened};
+pub(crate) use facts::{Looks, chain};
+pub(crate) use guards::reset;
+pub(crate) use row::Evidence;
+pub(crate) use withdraw::{caused_by, withdraw};
+pub(crate) use written::{IssueWrite, after_issue_write};
+
+use protocol::TaskId;
+use protocol::board::{Recipient, RecipientKind, WakeOutcome, WakeVerdict};
+
+/// What is told of a wake.
+pub(crate) fn outcome(agent: &str, verdict: WakeVerdict) -> WakeOutcome {
+    WakeOutcome {
+        recipient: Recipient {
+            kind: RecipientKind::Agent,
+            id: agent.to_owned(),
+        },
+        verdict,
+    }
+}
+
+/// The name of the object that is made for a task: the same as `crds::names::task_name`, which the controller
+/// makes it under.
+fn object_name(agent: &str, task: TaskId) -> String {
+    let id = task.to_string();
+    let end = id.rsplit('-').next().unwrap_or(&id);
+    format!("{agent}-{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn an_object_is_named_as_the_controller_names_it() {
+        let id = Uuid::now_v7();
+        let theirs = crds::names::task_name("reviewer", &id.to_string()).unwrap();
+        assert_eq!(object_name("reviewer", TaskId(id)), theirs.as_str());
+    }
+}

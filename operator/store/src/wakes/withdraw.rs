@@ -1,0 +1,128 @@
+//! What a comment or an assignment caused is taken back, as long as nobody has begun with it.
+
+use jiff::Timestamp;
+use protocol::board::CauseKind;
+use protocol::{CommentId, FailureClass, IssueId, Outcome, TaskId, Verdict};
+
+use super::queue::{newest, stamp};
+use super::row::{Evidence, WakeRow};
+use crate::db::{Conn, Row, query};
+use crate::tasks;
+use crate::writes::Write;
+use crate::{Error, verdicts};
+
+/// A cause in the task that it is in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Caused {
+    pub(crate) task: TaskId,
+    number: i64,
+    pub(crate) agent: String,
+    pub(crate) evidence: Evidence,
+    /// True while it can be taken back.
+    pub(crate) absorbing: bool,
+}
+
+/// What a comment has caused, one for each agent.
+pub(crate) async fn caused_by(
+    on: impl Into<Conn<'_>>,
+    comment: CommentId,
+) -> Result<Vec<Caused>, Error> {
+    const LIST: &str = "SELECT wake_causes.task AS task, number, wake_causes.agent AS agent, \
+        wake_causes.evidence AS evidence, absorbing FROM wake_causes \
+        JOIN wakes ON wakes.task = wake_causes.task WHERE wake_causes.comment = $1 ORDER BY wake_causes.task";
+    let list = query("find what a comment caused", LIST).bind(comment);
+    list.all(on).await?.iter().map(read).collect()
+}
+
+/// What the assignment of an issue to an agent has caused that can be taken back.
+pub(super) async fn caused_by_assignment(
+    on: impl Into<Conn<'_>>,
+    namespace_uid: &str,
+    issue: IssueId,
+    agent: &str,
+) -> Result<Vec<Caused>, Error> {
+    const LIST: &str = "SELECT wake_causes.task AS task, number, wake_causes.agent AS agent, \
+        wake_causes.evidence AS evidence, absorbing FROM wakes \
+        JOIN wake_causes ON wake_causes.task = wakes.task WHERE namespace_uid = $1 AND wakes.agent = $2 \
+        AND issue = $3 AND absorbing AND wake_causes.cause_kind = $4 ORDER BY wake_causes.task";
+    let list = query("find what an assignment caused", LIST)
+        .bind(namespace_uid)
+        .bind(agent)
+        .bind(issue)
+        .bind(CauseKind::Assignment.as_str());
+    list.all(on).await?.iter().map(read).collect()
+}
+
+fn read(row: &Row) -> Result<Caused, Error> {
+    Ok(Caused {
+        task: TaskId(row.get("task")?),
+        number: row.get("number")?,
+        agent: row.get("agent")?,
+        evidence: row.word("evidence", Evidence::parse)?,
+        absorbing: row.get("absorbing")?,
+    })
+}
+
+/// Takes a cause back. A task that has another one goes on with that; one that has none is cancelled, also when
+/// its pod is on the way. A run whose package was opened is left alone: whose answer would it be? The issue is
+/// locked.
+pub(crate) async fn withdraw(
+    write: &mut Write,
+    caused: &Caused,
+    why: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    const DELETE: &str = "DELETE FROM wake_causes WHERE task = $1 AND number = $2";
+    let (task, session) = tasks::locked(write, caused.task).await?;
+    let Some(row) = WakeRow::find(&mut *write, caused.task).await? else {
+        return Ok(());
+    };
+    if !row.absorbing {
+        return Ok(());
+    }
+    query("take a cause back", DELETE)
+        .bind(caused.task)
+        .bind(caused.number)
+        .execute(&mut *write)
+        .await?;
+    if let Some((cause, thread)) = newest(&mut *write, caused.task).await? {
+        let thread = thread.unwrap_or(row.issue.0);
+        if thread == row.thread || !is_taken(write, &row).await? {
+            stamp(write, caused.task, &cause, thread).await?;
+            write.changed(caused.task);
+            return Ok(());
+        }
+        // Another task waits for the same already.
+    }
+    close(write, caused.task).await?;
+    let verdict = Verdict {
+        outcome: Outcome::failed(FailureClass::Cancelled, why),
+        at: now,
+        result: None,
+    };
+    verdicts::cancel(write, &task, &session, &verdict, now).await
+}
+
+/// Whether another task of the agent waits for what belongs to no thread.
+async fn is_taken(write: &mut Write, row: &WakeRow) -> Result<bool, Error> {
+    const FIND: &str = "SELECT 1 AS found FROM wakes AS others WHERE namespace_uid = (SELECT namespace_uid FROM wakes \
+        WHERE task = $1) AND agent = $2 AND issue = $3 AND thread = $3 AND absorbing LIMIT 1";
+    let find = query("look whether a slot is taken", FIND)
+        .bind(row.task)
+        .bind(row.agent.as_str())
+        .bind(row.issue);
+    Ok(find.optional(write).await?.is_some())
+}
+
+/// Lets the task of a slot take in nothing more.
+pub(super) async fn close(write: &mut Write, task: TaskId) -> Result<(), Error> {
+    query(
+        "close a slot",
+        "UPDATE wakes SET absorbing = $2 WHERE task = $1",
+    )
+    .bind(task)
+    .bind(false)
+    .execute(write)
+    .await?;
+    Ok(())
+}

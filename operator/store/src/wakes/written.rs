@@ -1,0 +1,144 @@
+//! What follows from a written issue: whom it was given to, and whether its parent hears of it.
+
+use jiff::Timestamp;
+use protocol::IssueId;
+use protocol::board::{CauseKind, Issue, RecipientKind, WakeOutcome};
+
+use super::begin::Begin;
+use super::facts::{Chain, chain};
+use super::row::Evidence;
+use super::withdraw::{caused_by_assignment, withdraw};
+use crate::db::query;
+use crate::writes::Write;
+use crate::{Acting, Error, comments, issues};
+
+/// A write of an issue, as it stands in the open transaction. `before` is absent for a new one.
+pub(crate) struct IssueWrite<'a> {
+    pub(crate) by: &'a Acting,
+    pub(crate) before: Option<&'a Issue>,
+    /// Locked.
+    pub(crate) after: &'a Issue,
+    pub(crate) no_start: bool,
+    pub(crate) directory: &'a dyn wake::Directory,
+    pub(crate) now: Timestamp,
+}
+
+/// Wakes who is to begin with the issue, and who hears that a part of another one is done.
+pub(crate) async fn after_issue_write(
+    write: &mut Write,
+    on: IssueWrite<'_>,
+) -> Result<Vec<WakeOutcome>, Error> {
+    let by = on.by;
+    let chain = chain(write, &by.author, by.user.as_deref(), by.task).await?;
+    take_back(write, &on).await?;
+    let mut outcomes = assigned(write, &on, &chain).await?;
+    outcomes.extend(child_closed(write, &on, &chain).await?);
+    Ok(outcomes)
+}
+
+/// Who had the issue and has not begun with it need not begin any more.
+async fn take_back(write: &mut Write, on: &IssueWrite<'_>) -> Result<(), Error> {
+    let had = on.before.and_then(|before| before.assignee.as_ref());
+    let Some(had) = had.filter(|had| Some(*had) != on.after.assignee.as_ref()) else {
+        return Ok(());
+    };
+    if had.kind != RecipientKind::Agent {
+        return Ok(());
+    }
+    let namespace = &on.by.workspace.namespace_uid;
+    for caused in caused_by_assignment(&mut *write, namespace, on.after.id, &had.id).await? {
+        let why = "the issue was given to somebody else before the agent had begun";
+        withdraw(write, &caused, why, on.now).await?;
+    }
+    Ok(())
+}
+
+async fn assigned(
+    write: &mut Write,
+    on: &IssueWrite<'_>,
+    chain: &Chain,
+) -> Result<Vec<WakeOutcome>, Error> {
+    let before = on.before.map(|before| wake::Before {
+        status: before.status,
+        assignee: before.assignee.as_ref(),
+    });
+    let to = wake::assignment(before, on.after.status, on.after.assignee.as_ref());
+    let Some(to) = to.filter(|_| !on.no_start) else {
+        return Ok(Vec::new());
+    };
+    let begin = Begin {
+        workspace: &on.by.workspace,
+        issue: on.after,
+        kind: CauseKind::Assignment,
+        evidence: chain.evidence(),
+        comment: None,
+        thread: None,
+        agents: &[to.to_owned()],
+        suppress: &[],
+        directory: on.directory,
+        now: on.now,
+    };
+    begin.now(write, chain).await
+}
+
+/// When the last child of a stage is closed, the parent says so, and who has it is woken; where nobody has it, the
+/// agent that worked on it last.
+async fn child_closed(
+    write: &mut Write,
+    on: &IssueWrite<'_>,
+    chain: &Chain,
+) -> Result<Vec<WakeOutcome>, Error> {
+    let was_open = on.before.is_some_and(|before| !before.status.is_closed());
+    let Some(key) = on.after.parent.as_ref() else {
+        return Ok(Vec::new());
+    };
+    if !was_open || !on.after.status.is_closed() {
+        return Ok(Vec::new());
+    }
+    // Locked before its stages are counted: two children that close at once would each see the other one open.
+    let Some(parent) = issues::locked(write, &on.by.workspace, key).await? else {
+        return Ok(Vec::new());
+    };
+    if !wake::hears_of_children(parent.status, parent.assignee.as_ref()) {
+        return Ok(Vec::new());
+    }
+    let stages = issues::stages(&mut *write, &on.by.workspace, key).await?;
+    let Some(closed) = wake::closed_stage(&stages, on.after.stage) else {
+        return Ok(Vec::new());
+    };
+    let text = wake::children_done(closed, &on.after.key.to_string());
+    let said = comments::say(write, &parent, None, &text, on.now).await?;
+    let agent = match &parent.assignee {
+        Some(assignee) => Some(assignee.id.clone()),
+        None => last_agent(write, parent.id).await?,
+    };
+    let Some(agent) = agent.filter(|_| !on.no_start) else {
+        return Ok(Vec::new());
+    };
+    let begin = Begin {
+        workspace: &on.by.workspace,
+        issue: &parent,
+        kind: CauseKind::Children,
+        evidence: if chain.was_asked_by(&agent) {
+            Evidence::HandBack
+        } else {
+            Evidence::Children
+        },
+        comment: Some(said),
+        thread: Some(said),
+        agents: &[agent],
+        suppress: &[],
+        directory: on.directory,
+        now: on.now,
+    };
+    begin.now(write, chain).await
+}
+
+/// The agent that opened a task on the issue last.
+async fn last_agent(write: &mut Write, issue: IssueId) -> Result<Option<String>, Error> {
+    const LAST: &str = "SELECT agent FROM wakes WHERE issue = $1 AND opened_at IS NOT NULL \
+        ORDER BY task DESC LIMIT 1";
+    let find = query("find who worked on an issue last", LAST).bind(issue);
+    let found = find.optional(write).await?;
+    found.map(|row| row.get("agent")).transpose()
+}
