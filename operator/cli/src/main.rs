@@ -1,147 +1,179 @@
 //! `moor`: the command line for people and agents. Inside a task's pod it speaks with the task's token and
-//! nothing else.
+//! nothing else; elsewhere with that of `moor login`.
 
+mod cluster;
+mod config;
 mod failure;
+mod input;
+mod mention;
+mod noun;
+mod output;
+mod session;
 mod settings;
-mod show;
+mod table;
+mod text;
+mod verbs;
+mod who;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
-use client::Client;
-use protocol::TaskId;
-use secrecy::SecretString;
+use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+use protocol::paths;
 
 use crate::failure::Failure;
+use crate::noun::Command;
+use crate::output::{Form, Output};
 use crate::settings::Settings;
 
-/// Asks Mooring, with the task's own token.
+/// A terminal that says less than this is not believed.
+const NARROW: usize = 40;
+
+/// Asks Mooring: issues, comments, and the agents that they wake.
 ///
-/// Ends with 0 when it was answered, 1 when the answer cannot be read or shown, 2 when the command line is
-/// wrong, 3 when it is not in a task's pod, 4 when the token is refused, 5 when there is no such thing, 6
-/// when the API is away.
+/// Ends with 0 when it was answered, 1 when the request is not as it should be or the answer cannot be read or
+/// shown, 2 when the command line is wrong or a name in it is not clear, 3 when it is neither in a task's pod
+/// nor logged in, 4 when the token does not allow it, 5 when there is no such thing, 6 when the API is away, 7
+/// when the thing has changed meanwhile or is not in a state for this.
 #[derive(Debug, Parser)]
 #[command(name = "moor", version)]
 struct Arguments {
     /// In which form to answer.
     #[arg(long, short, global = true, value_enum, default_value_t = Form::Human)]
     output: Form,
+    /// Answers with ids only, one a line.
+    #[arg(long, short, global = true)]
+    quiet: bool,
     #[command(flatten)]
     settings: Settings,
     #[command(subcommand)]
     command: Command,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
-    /// For reading.
-    Human,
-    /// For programs: one JSON object.
-    Json,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Says whose token this is: agent, workspace, task.
-    Whoami,
-    /// Tasks.
-    Task {
-        #[command(subcommand)]
-        command: TaskCommand,
-    },
-    /// Says the version of this program.
-    Version,
-}
-
-#[derive(Debug, Subcommand)]
-enum TaskCommand {
-    /// Shows a task.
-    Get {
-        /// Its id; without one, the task of the token.
-        id: Option<TaskId>,
-    },
-}
-
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
-        Ok(answer) => print(&answer),
-        Err(failure) => {
-            // Where stderr is closed there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "moor: {}", failure.words());
-            ExitCode::from(failure.exit_code())
+    // Needed before the command line is read, since help depends on it.
+    let given = std::env::var_os(paths::ENV_TOKEN_FILE).map(PathBuf::from);
+    let given = given.filter(|file| settings::is_of_task(file));
+    let of_task = given.is_some();
+    let whole = Arguments::command();
+    let line = if of_task {
+        verbs::of_a_task(&whole)
+    } else {
+        whole
+    };
+    let done = parse(line.clone()).and_then(|arguments| {
+        if of_task && arguments.settings.token_file != given {
+            return Err(Failure::Usage(
+                "in a task's pod there is no other token than that of the task".to_owned(),
+            ));
         }
+        run(&arguments, line)
+    });
+    let Err(failure) = done else {
+        return ExitCode::SUCCESS;
+    };
+    if !failure.is_silent() {
+        let mut words = failure.words();
+        if failure.is_unauthenticated() && !of_task {
+            words.push_str(". A login ends after some hours: `moor login` makes a new one");
+        }
+        // Where stderr is closed there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "moor: {words}");
     }
+    ExitCode::from(failure.exit_code())
 }
 
-fn print(answer: &str) -> ExitCode {
-    match std::io::stdout().write_all(answer.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+/// Reads the command line. What only people may do is told apart from what nobody can.
+fn parse(line: clap::Command) -> Result<Arguments, Failure> {
+    let found = line
+        .try_get_matches()
+        .and_then(|matches| Arguments::from_arg_matches(&matches));
+    found.map_err(|error| {
+        if error.kind() == ErrorKind::InvalidSubcommand
+            && let Ok(matches) = Arguments::command().try_get_matches()
+        {
+            return Failure::NotForTask(verbs::name(&matches));
+        }
+        error.exit()
+    })
 }
 
-fn run(arguments: &Arguments) -> Result<String, Failure> {
-    let ask = async |question: Question| {
-        let connection = arguments.settings.read()?;
-        let client = Client::new(&connection.api)?;
-        question
-            .ask(&client, &connection.token, arguments.output)
-            .await
+fn run(arguments: &Arguments, line: clap::Command) -> Result<(), Failure> {
+    let typed: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let mut out = Output {
+        form: arguments.output,
+        quiet: arguments.quiet,
+        width: width(),
+        typed: &typed,
+        out: &mut std::io::stdout(),
+        notes: &mut std::io::stderr(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::Runtime)?;
-    match &arguments.command {
-        Command::Whoami => runtime.block_on(ask(Question::WhoAmI)),
-        Command::Task {
-            command: TaskCommand::Get { id },
-        } => runtime.block_on(ask(Question::Task(*id))),
-        Command::Version => show::version(arguments.output),
+    runtime.block_on(arguments.command.run(&arguments.settings, line, &mut out))
+}
+
+/// Columns of the terminal to which answers go; a fixed number where they go elsewhere.
+fn width() -> usize {
+    let stdout = std::io::stdout();
+    if !stdout.is_terminal() {
+        return output::WIDTH;
     }
-}
-
-/// What needs the API.
-enum Question {
-    WhoAmI,
-    Task(Option<TaskId>),
-}
-
-impl Question {
-    async fn ask(
-        self,
-        client: &Client,
-        token: &SecretString,
-        form: Form,
-    ) -> Result<String, Failure> {
-        match self {
-            Self::WhoAmI => show::whoami(&client.whoami(token).await?, form),
-            Self::Task(id) => {
-                let id = match id {
-                    Some(id) => id,
-                    None => client.whoami(token).await?.task,
-                };
-                show::task(&client.task(token, id).await?, form)
-            }
-        }
+    match rustix::termios::tcgetwinsize(&stdout) {
+        Ok(size) if usize::from(size.ws_col) >= NARROW => usize::from(size.ws_col),
+        Ok(_) | Err(_) => output::WIDTH,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+        verbs::of_a_task(&Arguments::command()).debug_assert();
     }
 
     #[test]
     fn help_names_every_setting_and_exit_code() {
         insta::assert_snapshot!(Arguments::command().render_long_help().to_string());
+    }
+
+    #[test]
+    fn help_in_a_pod_knows_what_a_task_may() {
+        let line = verbs::of_a_task(&Arguments::command());
+        insta::assert_snapshot!(help_of_all(&line));
+    }
+
+    #[test]
+    fn help_of_every_verb() {
+        insta::assert_snapshot!(help_of_all(&Arguments::command()));
+    }
+
+    fn help_of_all(line: &clap::Command) -> String {
+        let mut line = line.clone();
+        line.build();
+        let mut help = String::new();
+        let mut open = vec![line];
+        while let Some(mut command) = open.pop() {
+            help += &format!("=== {}\n", command.render_usage());
+            if let Some(about) = command.get_about() {
+                help += &format!("{about}\n");
+            }
+            let verbs = command
+                .get_subcommands()
+                .filter(|verb| verb.get_name() != "help");
+            let mut verbs: Vec<_> = verbs.cloned().collect();
+            verbs.reverse();
+            open.append(&mut verbs);
+        }
+        help
     }
 }

@@ -1,5 +1,6 @@
 //! One request and its answer.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,16 @@ use rustls::{ClientConfig, RootCertStore};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
-use crate::{Error, Settings};
+use crate::{Error, REQUEST_TIMEOUT, Settings};
 
 /// Making a connection is given up after this long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Answers are small; the largest holds a prompt and instructions.
+/// Most answers are small; the largest holds a prompt and instructions.
 const ANSWER_BYTES: usize = limits::BODY_BYTES;
+/// A page of long comments is more. Whoever meets this limit asks for a shorter page.
+const PAGE_BYTES: usize = 32 * 1024 * 1024;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
@@ -26,7 +30,9 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) fn new(settings: &Settings) -> Result<Self, Error> {
+    /// With an `address`, connections go there whatever the name of the API resolves to; the certificate is
+    /// still checked against the name.
+    pub(crate) fn new(settings: &Settings, address: Option<IpAddr>) -> Result<Self, Error> {
         let base = format!("{}/api/v1/", settings.api.trim_end_matches('/'));
         let base = Url::parse(&base)
             .ok()
@@ -37,7 +43,12 @@ impl Http {
                     settings.api
                 ))
             })?;
-        let client = reqwest::Client::builder()
+        let mut builder = reqwest::Client::builder();
+        if let (Some(address), Some(host)) = (address, base.host_str()) {
+            // The port of the URL counts, not this one.
+            builder = builder.resolve(host, SocketAddr::new(address, 0));
+        }
+        let client = builder
             .tls_backend_preconfigured(tls(&settings.ca)?)
             .https_only(true)
             .no_proxy()
@@ -56,8 +67,9 @@ impl Http {
         body: &impl Serialize,
         timeout: Duration,
     ) -> Result<A, Error> {
-        let request = self.request(Method::POST, path, credential, timeout)?;
-        answer(request.json(body)).await
+        let request = self.request(Method::POST, path, timeout)?;
+        let request = request.bearer_auth(credential.expose_secret()).json(body);
+        answer(request, ANSWER_BYTES).await
     }
 
     pub(crate) async fn get<A: DeserializeOwned>(
@@ -66,23 +78,114 @@ impl Http {
         credential: &SecretString,
         timeout: Duration,
     ) -> Result<A, Error> {
-        answer(self.request(Method::GET, path, credential, timeout)?).await
+        let request = self.request(Method::GET, path, timeout)?;
+        answer(
+            request.bearer_auth(credential.expose_secret()),
+            ANSWER_BYTES,
+        )
+        .await
+    }
+
+    /// A list, or a part of one: what is absent in the query is not asked for.
+    pub(crate) async fn list<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        credential: &SecretString,
+        query: &impl Serialize,
+    ) -> Result<A, Error> {
+        let mut url = self.url(path)?;
+        add(&mut url, query)?;
+        let request = self.client.get(url).timeout(REQUEST_TIMEOUT);
+        answer(request.bearer_auth(credential.expose_secret()), PAGE_BYTES).await
+    }
+
+    /// Any method, with a body.
+    pub(crate) async fn send<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        credential: Option<&SecretString>,
+        body: &impl Serialize,
+    ) -> Result<A, Error> {
+        let mut request = self.request(method, path, REQUEST_TIMEOUT)?.json(body);
+        if let Some(credential) = credential {
+            request = request.bearer_auth(credential.expose_secret());
+        }
+        answer(request, ANSWER_BYTES).await
+    }
+
+    /// Any method, without a body.
+    pub(crate) async fn ask<A: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        credential: &SecretString,
+    ) -> Result<A, Error> {
+        let request = self.request(method, path, REQUEST_TIMEOUT)?;
+        answer(
+            request.bearer_auth(credential.expose_secret()),
+            ANSWER_BYTES,
+        )
+        .await
+    }
+
+    /// As [`Http::ask`], and what is answered does not matter.
+    pub(crate) async fn tell(
+        &self,
+        method: Method,
+        path: &str,
+        credential: &SecretString,
+    ) -> Result<(), Error> {
+        let request = self.request(method, path, REQUEST_TIMEOUT)?;
+        body(
+            request.bearer_auth(credential.expose_secret()),
+            ANSWER_BYTES,
+        )
+        .await
+        .map(drop)
     }
 
     fn request(
         &self,
         method: Method,
         path: &str,
-        credential: &SecretString,
         timeout: Duration,
     ) -> Result<RequestBuilder, Error> {
-        let url = self
-            .base
-            .join(path)
-            .map_err(|error| Error::Settings(error.to_string()))?;
-        let request = self.client.request(method, url).timeout(timeout);
-        Ok(request.bearer_auth(credential.expose_secret()))
+        Ok(self
+            .client
+            .request(method, self.url(path)?)
+            .timeout(timeout))
     }
+
+    fn url(&self, path: &str) -> Result<Url, Error> {
+        self.base
+            .join(path)
+            .map_err(|error| Error::Settings(error.to_string()))
+    }
+}
+
+/// Adds a query, written as JSON knows it: strings as they are, everything else as JSON writes it.
+fn add(url: &mut Url, query: &impl Serialize) -> Result<(), Error> {
+    let bad = |error: &dyn std::fmt::Display| Error::Settings(format!("the query: {error}"));
+    let query = serde_json::to_value(query).map_err(|error| bad(&error))?;
+    let Value::Object(query) = query else {
+        return Err(bad(&"it has no names"));
+    };
+    if query.is_empty() {
+        return Ok(());
+    }
+    let mut pairs = url.query_pairs_mut();
+    for (name, value) in query {
+        match value {
+            Value::String(value) => pairs.append_pair(&name, &value),
+            value @ (Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_)) => pairs.append_pair(&name, &value.to_string()),
+        };
+    }
+    Ok(())
 }
 
 /// TLS that trusts the given CA and nothing else, whatever the image brings along.
@@ -105,24 +208,28 @@ fn tls(ca: &[u8]) -> Result<ClientConfig, Error> {
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-async fn answer<A: DeserializeOwned>(request: RequestBuilder) -> Result<A, Error> {
+async fn answer<A: DeserializeOwned>(request: RequestBuilder, limit: usize) -> Result<A, Error> {
+    let body = body(request, limit).await?;
+    serde_json::from_slice(&body).map_err(Error::Malformed)
+}
+
+/// The body of a success.
+async fn body(request: RequestBuilder, limit: usize) -> Result<Vec<u8>, Error> {
     let response = request.send().await.map_err(Error::Connection)?;
     let status = response.status();
-    let body = read(response).await?;
+    let body = read(response, limit).await?;
     if status.is_success() {
-        return serde_json::from_slice(&body).map_err(Error::Malformed);
+        return Ok(body);
     }
     Err(refusal(status.as_u16(), &body))
 }
 
 /// Reads a body, but never more than the limit.
-async fn read(mut response: Response) -> Result<Vec<u8>, Error> {
+async fn read(mut response: Response, limit: usize) -> Result<Vec<u8>, Error> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(Error::Connection)? {
-        if body.len() + chunk.len() > ANSWER_BYTES {
-            return Err(Error::TooLong {
-                limit: ANSWER_BYTES,
-            });
+        if body.len() + chunk.len() > limit {
+            return Err(Error::TooLong { limit });
         }
         body.extend_from_slice(&chunk);
     }

@@ -2,10 +2,14 @@
 //! takes no proxy from the environment, follows no redirect, and never repeats a request: when to try again
 //! is the caller's decision, and [`Error::retry`] says whether that can help.
 
+mod board;
 mod error;
 mod http;
+mod person;
 mod settings;
+mod workspace;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use protocol::runner::{
@@ -16,8 +20,11 @@ use protocol::{TaskId, limits};
 use secrecy::SecretString;
 use serde::de::IgnoredAny;
 
+pub use board::{Board, EventQuery, PageQuery};
 pub use error::Error;
+pub use person::Caller;
 pub use settings::Settings;
+pub use workspace::Workspace;
 
 /// A request is given up after this long; one that is held, this long after it should have been answered.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
@@ -35,8 +42,29 @@ impl Client {
     /// [`Error::Settings`] when the address is no https URL, or the CA no certificate.
     pub fn new(settings: &Settings) -> Result<Self, Error> {
         Ok(Self {
-            http: http::Http::new(settings)?,
+            http: http::Http::new(settings, None)?,
         })
+    }
+
+    /// A client that connects to `address` whatever the API's name resolves to, and still checks that the
+    /// certificate is for the name: for an API that is reached through a forwarded port.
+    ///
+    /// # Errors
+    /// As [`Client::new`].
+    pub fn at(settings: &Settings, address: IpAddr) -> Result<Self, Error> {
+        Ok(Self {
+            http: http::Http::new(settings, Some(address))?,
+        })
+    }
+
+    /// The board of a workspace, for whoever has this token.
+    #[must_use]
+    pub fn board<'a>(&'a self, token: &'a SecretString, workspace: &'a Workspace) -> Board<'a> {
+        Board {
+            http: &self.http,
+            token,
+            workspace,
+        }
     }
 
     /// `POST runner/open`: the package, for the task's token. Asking again with the same nonce is safe.

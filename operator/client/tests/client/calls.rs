@@ -13,18 +13,24 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-type Ca = CertifiedIssuer<'static, KeyPair>;
+/// The name of a Service, which leads nowhere on this machine.
+pub(crate) const SERVICE: &str = "mooring.mooring-system.svc";
 
-fn ca() -> Ca {
+pub(crate) type Ca = CertifiedIssuer<'static, KeyPair>;
+
+pub(crate) fn ca() -> Ca {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
 /// Answers every request with these bytes, and gives back the head of the first one.
-async fn serve(ca: &Ca, answer: Vec<u8>) -> (String, tokio::sync::oneshot::Receiver<String>) {
+pub(crate) async fn serve(
+    ca: &Ca,
+    answer: Vec<u8>,
+) -> (String, tokio::sync::oneshot::Receiver<String>) {
     let key = KeyPair::generate().unwrap();
-    let certificate = CertificateParams::new(vec!["localhost".to_owned()])
+    let certificate = CertificateParams::new(vec!["localhost".to_owned(), SERVICE.to_owned()])
         .unwrap()
         .signed_by(&key, ca)
         .unwrap();
@@ -60,13 +66,13 @@ async fn serve(ca: &Ca, answer: Vec<u8>) -> (String, tokio::sync::oneshot::Recei
     (format!("https://localhost:{port}"), head)
 }
 
-fn http(status: &str, body: &str) -> Vec<u8> {
+pub(crate) fn http(status: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
         .into_bytes()
 }
 
-fn client(api: &str, ca: &Ca) -> Client {
+pub(crate) fn client(api: &str, ca: &Ca) -> Client {
     let ca = ca.pem().into_bytes();
     Client::new(&Settings {
         api: api.to_owned(),

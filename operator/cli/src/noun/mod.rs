@@ -1,0 +1,154 @@
+//! What can be asked, one file a noun.
+
+mod agent;
+mod comment;
+mod completion;
+mod config;
+mod inbox;
+mod issue;
+mod login;
+mod member;
+mod run;
+mod task;
+mod token;
+mod version;
+mod wakes;
+mod whoami;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use client::PageQuery;
+use protocol::board::{IssueKey, IssueStatus};
+use protocol::limits;
+
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::session::Session;
+use crate::settings::Settings;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Issues: what is to be done, by whom, and where it stands.
+    Issue {
+        #[command(subcommand)]
+        verb: issue::Verb,
+    },
+    /// Comments: how people and agents talk. A mention in one wakes an agent.
+    Comment {
+        #[command(subcommand)]
+        verb: comment::Verb,
+    },
+    /// Tasks: the runs of agents.
+    Task {
+        #[command(subcommand)]
+        verb: task::Verb,
+    },
+    /// Agents of the workspace.
+    Agent {
+        #[command(subcommand)]
+        verb: agent::Verb,
+    },
+    /// People of the workspace.
+    Member {
+        #[command(subcommand)]
+        verb: member::Verb,
+    },
+    /// What you should look at.
+    Inbox {
+        #[command(subcommand)]
+        verb: inbox::Verb,
+    },
+    /// Your tokens.
+    Token {
+        #[command(subcommand)]
+        verb: token::Verb,
+    },
+    /// Makes a token with a kubeconfig, and keeps it.
+    Login(login::Login),
+    /// Says whose token this is.
+    Whoami,
+    /// What `moor login` keeps.
+    Config {
+        #[command(subcommand)]
+        verb: Option<config::Verb>,
+    },
+    /// Says the version of this program.
+    Version,
+    /// Writes what a shell needs to complete commands: `source <(moor completion bash)`.
+    Completion(completion::Completion),
+}
+
+impl Command {
+    /// Does it. `line` is the command line that was understood, for completion.
+    pub(crate) async fn run(
+        &self,
+        settings: &Settings,
+        line: clap::Command,
+        out: &mut Output<'_>,
+    ) -> Result<(), Failure> {
+        let open = async || Session::open(settings).await;
+        match self {
+            Self::Issue { verb } => verb.run(&open().await?, out).await,
+            Self::Comment { verb } => verb.run(&open().await?, out).await,
+            Self::Task { verb } => verb.run(settings, out).await,
+            Self::Agent { verb } => verb.run(&open().await?, out).await,
+            Self::Member { verb } => verb.run(&open().await?, out).await,
+            Self::Inbox { verb } => verb.run(&open().await?, out).await,
+            Self::Token { verb } => verb.run(&open().await?, out).await,
+            Self::Login(login) => login.run(settings, out).await,
+            Self::Whoami => whoami::run(&open().await?, out).await,
+            Self::Config { verb } => config::run(verb.as_ref(), settings, out),
+            Self::Version => version::run(out),
+            Self::Completion(completion) => completion.run(line, out),
+        }
+    }
+}
+
+/// Which issue.
+#[derive(Debug, Args)]
+pub(crate) struct Which {
+    /// Key of the issue, like TEAM-12. In a task's pod, without one, the issue of the task.
+    key: Option<IssueKey>,
+}
+
+impl Which {
+    async fn key(&self, session: &Session) -> Result<IssueKey, Failure> {
+        session.issue(self.key.as_ref()).await
+    }
+}
+
+/// Which part of a list.
+#[derive(Debug, Args)]
+pub(crate) struct Part {
+    /// At most so many, up to 200.
+    #[arg(long, value_name = "COUNT", value_parser = count())]
+    limit: Option<u32>,
+    /// Where to go on: the hint below the part before says it.
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+impl Part {
+    fn query(&self) -> PageQuery {
+        PageQuery {
+            limit: self.limit,
+            cursor: self.cursor.clone(),
+        }
+    }
+}
+
+/// A number of items that one page can hold.
+fn count() -> impl TypedValueParser<Value = u32> {
+    clap::value_parser!(u32).range(1..=i64::from(limits::PAGE_ITEMS))
+}
+
+/// A status, its words joined in either way.
+fn status() -> impl TypedValueParser<Value = IssueStatus> {
+    let words = IssueStatus::ALL.map(|status| {
+        let word = status.as_str();
+        PossibleValue::new(word).alias(word.replace('_', "-"))
+    });
+    PossibleValuesParser::new(words)
+        .try_map(|word| IssueStatus::parse(&word.replace('-', "_")).ok_or("this is no status"))
+}

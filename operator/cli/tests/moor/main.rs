@@ -1,0 +1,12 @@
+//! The program itself against a server that answers what the test says.
+
+#[cfg(test)]
+mod apiserver;
+#[cfg(test)]
+mod bed;
+#[cfg(test)]
+mod login;
+#[cfg(test)]
+mod people;
+#[cfg(test)]
+mod pod;
