@@ -5,16 +5,13 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use protocol::{AttemptId, TaskId};
+use protocol::TaskId;
 
 /// Last sights of pods that are kept. One is needed from the pod's end to the holder's release.
 const LAST_SIGHTS: usize = 4096;
 /// Objects whose task is known without asking the store.
 const KNOWN_OBJECTS: usize = 65_536;
-/// Holders whose pod was noticed to be absent.
-const ABSENCES: usize = 16_384;
 /// Tasks that wait for another pod of the same name to go.
 const BLOCKED: usize = 16_384;
 
@@ -23,7 +20,6 @@ const BLOCKED: usize = 16_384;
 pub struct Memory {
     pods: Mutex<Bounded<String, Arc<Pod>>>,
     objects: Mutex<Bounded<String, TaskId>>,
-    absences: Mutex<Bounded<AttemptId, Timestamp>>,
     blocked: Mutex<Bounded<(String, String), TaskId>>,
     deleted: Mutex<Bounded<String, ()>>,
 }
@@ -33,7 +29,6 @@ impl Default for Memory {
         Self {
             pods: Mutex::new(Bounded::new(LAST_SIGHTS)),
             objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
-            absences: Mutex::new(Bounded::new(ABSENCES)),
             blocked: Mutex::new(Bounded::new(BLOCKED)),
             deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
         }
@@ -74,26 +69,6 @@ impl Memory {
     #[must_use]
     pub fn task_of(&self, object_uid: &str) -> Option<TaskId> {
         lock(&self.objects).get(object_uid)
-    }
-
-    /// Since when an attempt's pod is known to be absent: since `now`, unless it was noticed before.
-    pub fn absent_since(&self, attempt: AttemptId, now: Timestamp) -> Timestamp {
-        let mut absences = lock(&self.absences);
-        absences.get(&attempt).unwrap_or_else(|| {
-            absences.put(attempt, now);
-            now
-        })
-    }
-
-    /// Since when an attempt's pod is known to be absent, if that was noticed.
-    #[must_use]
-    pub fn absence(&self, attempt: AttemptId) -> Option<Timestamp> {
-        lock(&self.absences).get(&attempt)
-    }
-
-    /// The attempt no longer holds anything.
-    pub fn forget(&self, attempt: AttemptId) {
-        lock(&self.absences).remove(&attempt);
     }
 
     /// A task waits until the pod of this place is gone.
@@ -170,25 +145,5 @@ mod tests {
             (map.get(&"a"), map.get(&"b"), map.get(&"c")),
             (None, Some(2), Some(4))
         );
-    }
-
-    #[test]
-    fn the_first_notice_of_an_absence_stands() {
-        let memory = Memory::default();
-        let attempt = AttemptId {
-            task: TaskId(uuid_of(1)),
-            number: 1,
-        };
-        let at = |second| Timestamp::from_second(second).unwrap();
-        assert_eq!(memory.absence(attempt), None);
-        assert_eq!(memory.absent_since(attempt, at(5)), at(5));
-        assert_eq!(memory.absence(attempt), Some(at(5)));
-        assert_eq!(memory.absent_since(attempt, at(9)), at(5));
-        memory.forget(attempt);
-        assert_eq!(memory.absent_since(attempt, at(9)), at(9));
-    }
-
-    fn uuid_of(number: u128) -> uuid::Uuid {
-        uuid::Uuid::from_u128(number)
     }
 }

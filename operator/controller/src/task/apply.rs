@@ -105,6 +105,7 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     let Plan {
         bring_up: live,
         record,
+        absent,
         keep_token,
         status,
         secrets,
@@ -117,6 +118,9 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     } = plan;
     if let Some((attempt, uid, node)) = record {
         ctx.store.record_pod(attempt, &uid, node.as_deref()).await?;
+    }
+    if let Some((attempt, since)) = absent {
+        ctx.store.pod_absent(attempt, since).await?;
     }
     if let Some(attempt) = keep_token {
         ctx.store.contact(attempt, now).await?;
@@ -160,7 +164,6 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
         // At once, and also where the answer got lost: no later pass of this task will do it.
         wake_lanes(ctx, seen);
         released?;
-        ctx.memory.forget(attempt);
     }
     if let (Some(object), Some(status)) = (&seen.session_object, session_status) {
         write_session_status(ctx, object, &status).await?;

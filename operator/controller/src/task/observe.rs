@@ -93,8 +93,6 @@ pub struct Seen {
     pub node: NodeHealth,
     /// Nodes on which the attempt's pod may be or have been.
     pub nodes: Vec<Arc<Node>>,
-    /// Since when the pod of the ended holder is absent.
-    pub absent_since: Option<Timestamp>,
     /// The `AgentSession`.
     pub session_object: Option<Arc<AgentSession>>,
     /// Which limit holds it, if it is queued and was asked.
@@ -195,6 +193,13 @@ pub fn is_pod_of(pod: &Pod, attempt: AttemptId) -> bool {
         && label(crds::labels::ATTEMPT) == Some(attempt.number.to_string().as_str())
 }
 
+/// True when a pod of this attempt is known to have been made: it was recorded, or a runner opened the package.
+/// The second is for a pod that was made by a pass which died before it could record it, and then vanished.
+#[must_use]
+pub fn had_pod(attempt: &AttemptRow) -> bool {
+    attempt.pod_uid.is_some() || attempt.opened_at.is_some()
+}
+
 /// Reads everything about a task; `None` when the store does not know it.
 ///
 /// # Errors
@@ -243,7 +248,6 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         session_object: ctx.caches.sessions.get(namespace, session_name.as_str()),
         node: NodeHealth::None,
         nodes: Vec::new(),
-        absent_since: None,
         pod_deleted: pod
             .as_ref()
             .and_then(|pod| pod.uid())
@@ -260,16 +264,15 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         waiting,
         row,
     };
-    look_for_pod(ctx, &mut seen, now).await?;
+    look_for_pod(ctx, &mut seen).await?;
     Ok(Some(seen))
 }
 
 /// What the caches do not say about the pod of an attempt that holds the session.
-async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<(), Error> {
+async fn look_for_pod(ctx: &Context, seen: &mut Seen) -> Result<(), Error> {
     let Some(attempt) = seen.live().or(seen.ending()).cloned() else {
         return Ok(());
     };
-    seen.absent_since = ctx.memory.absence(attempt.id);
     if seen.pod_of(attempt.id).is_none() && must_ask(seen, &attempt) {
         seen.pod = ask_for_pod(ctx, &seen.row.object.namespace, seen.session_name.as_str()).await?;
     }
@@ -278,9 +281,6 @@ async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<
     let name = seen_pod.and_then(pod_node).or(attempt.node.clone());
     seen.node = node::named(ctx, name.as_deref());
     seen.nodes = node::candidates(ctx, name.as_deref());
-    if attempt.ended_at.is_some() && seen.pod_of(attempt.id).is_none() {
-        seen.absent_since = Some(ctx.memory.absent_since(attempt.id, now));
-    }
     Ok(())
 }
 
@@ -288,7 +288,7 @@ async fn look_for_pod(ctx: &Context, seen: &mut Seen, now: Timestamp) -> Result<
 fn must_ask(seen: &Seen, attempt: &AttemptRow) -> bool {
     // Only an end is final: for the watch a pod that lost our label is gone as well.
     let known_dead = seen.last_sight.as_deref().is_some_and(failure::is_dead);
-    match (attempt.ended_at.is_some(), attempt.pod_uid.is_some()) {
+    match (attempt.ended_at.is_some(), had_pod(attempt)) {
         // A verdict would follow from its absence.
         (false, true) => !known_dead,
         // It is made anyway; the name refuses a second one.
@@ -296,7 +296,9 @@ fn must_ask(seen: &Seen, attempt: &AttemptRow) -> bool {
         // The holder would be released. A pod may have been made without our hearing of it.
         // Once the apiserver has said that it is gone it stays gone, however long the fence is closed.
         (true, _) => {
-            !known_dead && seen.row.state != TaskState::Finished && seen.absent_since.is_none()
+            !known_dead
+                && seen.row.state != TaskState::Finished
+                && attempt.pod_absent_since.is_none()
         }
     }
 }
@@ -397,7 +399,13 @@ mod tests {
         };
         let (runs, dead) = (json!({"phase": "Running"}), json!({"phase": "Failed"}));
         let mut seen = fixtures::running();
-        let attempt = seen.attempts[0].clone();
+        let mut attempt = seen.attempts[0].clone();
+        // Nobody recorded the pod whose runner opened the package.
+        attempt.pod_uid = None;
+        assert!(super::must_ask(&seen, &attempt));
+        attempt.opened_at = None;
+        assert!(!super::must_ask(&seen, &attempt));
+        attempt.clone_from(&seen.attempts[0]);
         // A pod that lost its label is gone for the watch, and goes on.
         seen.last_sight = pod(runs);
         assert!(super::must_ask(&seen, &attempt));
@@ -406,9 +414,9 @@ mod tests {
         ended.ended_at = Some(ended.claimed_at);
         assert!(super::must_ask(&seen, &ended));
         // One answer is enough: an idle cluster with a closed fence is not asked every half minute.
-        seen.absent_since = ended.ended_at;
+        ended.pod_absent_since = ended.ended_at;
         assert!(!super::must_ask(&seen, &ended));
-        seen.absent_since = None;
+        ended.pod_absent_since = None;
         seen.last_sight = pod(dead);
         assert!(!super::must_ask(&seen, &ended));
     }

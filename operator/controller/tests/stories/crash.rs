@@ -13,14 +13,16 @@ use store::WritePoint;
 
 use crate::world::{KubeFault, NAMESPACE, Operator, World};
 
-/// Points of the store that a controller's tasks do not pass: the API writes them, or the first start.
-const OTHERS: [WritePoint; 6] = [
+/// Points of the store that these tasks do not pass: the API writes them, or the first start, or they belong to a
+/// pod that vanished, which has a story of its own.
+const OTHERS: [WritePoint; 7] = [
     WritePoint::AdoptInstallation,
     WritePoint::Open,
     WritePoint::Started,
     WritePoint::Contact,
     WritePoint::Append,
     WritePoint::Verdict,
+    WritePoint::PodAbsent,
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,6 +8,7 @@
 mod apiserver;
 mod crash;
 mod failures;
+mod fence;
 mod life;
 mod node;
 mod queue;

@@ -5,7 +5,8 @@
 //!
 //! - the pod was seen dead: all its containers had terminated when its object was last seen; or
 //! - it was seen without a node when its object went: only a pod that exists can get one; or
-//! - no pod was ever made (asked of the apiserver, not of the cache); or
+//! - no pod was ever recorded (asked of the apiserver, not of the cache) and its package was never opened: a pod
+//!   that was made all the same has no agent and gets none, since an ended attempt opens nothing; or
 //! - its node is gone, or carries the out-of-service taint; or
 //! - its node is Ready, and has been for the pod's grace period and [`MARGIN`] since the absence was noticed:
 //!   a kubelet that talks to the apiserver ends what the apiserver no longer lists. Where the node is not
@@ -20,7 +21,7 @@ use store::AttemptRow;
 
 use crate::node;
 use crate::task::failure::{self, NodeHealth, after};
-use crate::task::observe::Seen;
+use crate::task::observe::{Seen, had_pod};
 
 /// What is waited for beyond the grace period.
 pub(super) const MARGIN: Duration = Duration::from_secs(60);
@@ -47,13 +48,13 @@ pub fn fence(seen: &Seen, attempt: &AttemptRow, now: Timestamp) -> Fence {
     {
         return Fence::Dead;
     }
-    if attempt.pod_uid.is_none() && seen.last_sight.is_none() {
+    if !had_pod(attempt) && seen.last_sight.is_none() {
         return Fence::Dead;
     }
     if matches!(seen.node, NodeHealth::Gone | NodeHealth::OutOfService) {
         return Fence::Dead;
     }
-    let since = seen.absent_since.unwrap_or(now);
+    let since = attempt.pod_absent_since.unwrap_or(now);
     let wait = seen.grace() + MARGIN;
     let mut until = after(since, wait);
     for node in &seen.nodes {
@@ -105,7 +106,7 @@ mod tests {
     fn absent(node: NodeHealth, nodes: Vec<Node>) -> Seen {
         let mut seen = fixtures::running();
         seen.attempts[0].ended_at = Some(at(2_000));
-        seen.absent_since = Some(at(2_000));
+        seen.attempts[0].pod_absent_since = Some(at(2_000));
         seen.node = node;
         seen.nodes = nodes.into_iter().map(Arc::new).collect();
         seen
@@ -201,8 +202,13 @@ mod tests {
 
     #[test]
     fn a_pod_that_was_never_made_needs_no_fence() {
-        let mut seen = absent(NodeHealth::None, Vec::new());
+        let nodes = vec![fixtures::node("node-1", "True", 0, &[])];
+        let mut seen = absent(NodeHealth::None, nodes);
         seen.attempts[0].pod_uid = None;
+        seen.attempts[0].opened_at = None;
         assert!(is_dead_at(&seen, 2_000));
+        // Unless its package was opened: that was done in a pod, whoever failed to record it.
+        seen.attempts[0].opened_at = Some(at(1_500));
+        assert!(!is_dead_at(&seen, 2_074) && is_dead_at(&seen, 2_075));
     }
 }

@@ -28,7 +28,7 @@ use protocol::{AttemptId, FailureClass, Outcome, TaskState, TerminationMessage, 
 use store::AttemptRow;
 
 use super::failure::{self, Judgement, Progress};
-use super::observe::{Object, Seen};
+use super::observe::{Object, Seen, had_pod};
 use super::{session_status, status};
 
 pub use fence::{Fence, fence};
@@ -57,6 +57,8 @@ pub struct Plan {
     pub bring_up: Option<AttemptId>,
     /// What is known of its pod is to be recorded: attempt, UID, node.
     pub record: Option<(AttemptId, String, Option<String>)>,
+    /// Since when the pod of this attempt is absent is to be noted; `None` when it was seen again.
+    pub absent: Option<(AttemptId, Option<Timestamp>)>,
     /// The token of this attempt, which no runner has used yet, is to live on.
     pub keep_token: Option<AttemptId>,
     /// The status to be written.
@@ -110,7 +112,7 @@ fn judge(seen: &Seen, now: Timestamp) -> Option<Step> {
             Judgement::Fine { .. } => None,
         };
     }
-    if attempt.pod_uid.is_none() {
+    if !had_pod(attempt) {
         return never_made(seen, attempt, now).and_then(verdict);
     }
     // The pod was there and is not.
@@ -300,6 +302,7 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     }
     let Some(attempt) = seen.ending() else { return };
     if seen.pod_of(attempt.id).is_some() {
+        plan.absent = attempt.pod_absent_since.map(|_| (attempt.id, None));
         // The slow look: a node that fell silent, or a pod that lost the label by which it is watched.
         sooner(
             &mut plan.look_at,
@@ -310,6 +313,9 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     match fence(seen, attempt, now) {
         Fence::Dead => plan.release = Some(attempt.id),
         Fence::Closed { until, .. } => {
+            if attempt.pod_absent_since.is_none() {
+                plan.absent = Some((attempt.id, Some(now)));
+            }
             // Nothing tells of a node that goes meanwhile: it no longer has a pod of ours.
             let look = failure::after(now, Duration::from_secs(30));
             sooner(
@@ -412,12 +418,27 @@ mod tests {
         assert_eq!((plan.pod, plan.release), (None, None));
         assert_eq!(plan.look_at, Timestamp::from_second(2_130).ok());
     }
+
+    #[test]
+    fn an_absence_is_noted_once_and_forgotten_when_the_pod_is_seen_again() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let mut seen = ended();
+        let id = seen.attempts[0].id;
+        assert_eq!(plan(&seen, at(2_100)).absent, None);
+        let pod = seen.pod.take();
+        assert_eq!(plan(&seen, at(2_100)).absent, Some((id, Some(at(2_100)))));
+        seen.attempts[0].pod_absent_since = Some(at(2_100));
+        assert_eq!(plan(&seen, at(2_101)).absent, None);
+        seen.pod = pod;
+        assert_eq!(plan(&seen, at(2_102)).absent, Some((id, None)));
+    }
+
     #[test]
     fn a_fence_is_looked_at_before_its_time_is_up_since_its_node_may_go() {
         let mut seen = ended();
         seen.pod = None;
         seen.runtime = None;
-        seen.absent_since = Timestamp::from_second(2_100).ok();
+        seen.attempts[0].pod_absent_since = Timestamp::from_second(2_100).ok();
         let at = |second| Timestamp::from_second(second).unwrap();
         assert_eq!(plan(&seen, at(2_100)).look_at, Some(at(2_130)));
         // The longest grace of 600 s and the margin of 60 s.
