@@ -7,7 +7,6 @@
 mod answer;
 mod auth;
 mod body;
-mod bound;
 mod conversation;
 mod error;
 mod held;
@@ -15,7 +14,6 @@ mod limits;
 mod metrics;
 mod package;
 mod readiness;
-mod redact;
 mod routes;
 mod serve;
 mod state;
@@ -24,6 +22,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::middleware::from_fn_with_state;
+use protocol::{bound, redact};
 
 pub use limits::Limits;
 pub use readiness::Readiness;

@@ -121,7 +121,7 @@ pub(crate) fn running() -> Seen {
         nodes: Vec::new(),
         session_object: None,
         waiting: None,
-        mac_key: None,
+        sealed: None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here does I/O or reads a clock. Field names on the wire are camelCase, times RFC 3339 in UTC.
 
 pub mod board;
+pub mod bound;
 mod credential;
 mod error;
 mod event;
@@ -12,6 +13,7 @@ pub mod limits;
 mod mac;
 mod package;
 pub mod paths;
+pub mod redact;
 pub mod runner;
 mod state;
 mod verdict;

@@ -6,6 +6,7 @@ use hmac::{Hmac, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::bound::cut;
 use crate::{AttemptId, Event, MacKey, TaskResult, limits};
 
 /// Why a signed thing is not believed.
@@ -138,11 +139,6 @@ impl TerminationMessage {
             result.retired_sessions.truncate(1);
         }
     }
-}
-
-/// Cuts `text` to at most `bytes` at a character boundary.
-pub(crate) fn cut(text: &mut String, bytes: usize) {
-    text.truncate(text.floor_char_boundary(bytes));
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ use crds::{Agent, AgentSession, AgentTask, Runtime};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
-use protocol::{AttemptId, MacKey, TaskId, TaskState};
+use protocol::redact::Redactor;
+use protocol::{
+    AttemptId, InstallationKey, MacKey, TaskId, TaskResult, TaskState, TerminationMessage, bound,
+};
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
 use super::failure::{self, Limits, NodeHealth};
@@ -97,8 +100,8 @@ pub struct Seen {
     pub session_object: Option<Arc<AgentSession>>,
     /// Which limit holds it, if it is queued and was asked.
     pub waiting: Option<Waiting>,
-    /// The key of the attempt's signatures.
-    pub mac_key: Option<MacKey>,
+    /// What opens a result that the last attempt's runner left in its pod, where there may be one.
+    pub sealed: Option<Sealed>,
 }
 
 impl Seen {
@@ -185,6 +188,37 @@ pub fn limits(timeouts: crds::Timeouts) -> Limits {
     }
 }
 
+/// What opens the result that a runner left in its pod, and takes out what no result may hold.
+#[derive(Clone, Debug)]
+pub struct Sealed {
+    key: MacKey,
+    redactor: Redactor,
+}
+
+impl Sealed {
+    /// For one attempt.
+    #[must_use]
+    pub fn new(key: &InstallationKey, attempt: &AttemptRow) -> Self {
+        Self {
+            key: key.mac_key(attempt.id, attempt.salt),
+            redactor: Redactor::new(key, attempt.id, attempt.salt),
+        }
+    }
+
+    /// The result of this attempt in a message, cleaned and cut to size as if the runner's call had come
+    /// through; `None` for what its runner did not write.
+    #[must_use]
+    pub fn open(&self, attempt: AttemptId, message: &str) -> Option<TaskResult> {
+        let TerminationMessage {
+            attempt: writer,
+            mut result,
+        } = TerminationMessage::open(&self.key, message).ok()?;
+        self.redactor.result(&mut result);
+        bound::result(&mut result);
+        (writer == attempt).then_some(result)
+    }
+}
+
 /// True when the labels of a pod name this attempt.
 #[must_use]
 pub fn is_pod_of(pod: &Pod, attempt: AttemptId) -> bool {
@@ -243,7 +277,7 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     let runtime = last.and_then(|attempt| catalog.runtime(namespace, &attempt.runtime));
     let waiting = waiting(ctx, &row, agent.as_deref(), standing, now).await?;
     let mut seen = Seen {
-        mac_key: last.map(|attempt| ctx.key.mac_key(attempt.id, attempt.salt)),
+        sealed: None,
         last_sight: last.and_then(|attempt| ctx.memory.last_sight(attempt.pod_uid.as_deref()?)),
         session_object: ctx.caches.sessions.get(namespace, session_name.as_str()),
         node: NodeHealth::None,
@@ -265,7 +299,17 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         row,
     };
     look_for_pod(ctx, &mut seen).await?;
+    seen.sealed = sealed(ctx, &seen);
     Ok(Some(seen))
+}
+
+/// What opens a message, where there is one: most passes see none and need no searcher.
+fn sealed(ctx: &Context, seen: &Seen) -> Option<Sealed> {
+    let attempt = seen.attempt()?;
+    let has_message = |pod: &Arc<Pod>| failure::termination_message(pod).is_some();
+    let mut pods = [&seen.pod, &seen.last_sight].into_iter().flatten();
+    pods.any(has_message)
+        .then(|| Sealed::new(&ctx.key, attempt))
 }
 
 /// What the caches do not say about the pod of an attempt that holds the session.

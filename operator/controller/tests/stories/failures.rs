@@ -168,7 +168,7 @@ async fn a_result_left_in_the_pod_counts_and_a_forged_one_does_not() {
         row.verdict
             .and_then(|verdict| verdict.result)
             .map(|result| result.output),
-        Some("done".into())
+        Some("done with [redacted]".into())
     );
     let row = operator
         .until_row("forged", &forged, |row| row.state == TaskState::Finished)

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use crds::{AgentSessionStatus, AgentTaskStatus};
 use jiff::Timestamp;
-use protocol::{AttemptId, FailureClass, Outcome, TaskState, TerminationMessage, Verdict, limits};
+use protocol::{AttemptId, FailureClass, Outcome, TaskState, Verdict, limits};
 use store::AttemptRow;
 
 use super::failure::{self, Judgement, Progress};
@@ -161,11 +161,8 @@ fn result_of(
     pod: &k8s_openapi::api::core::v1::Pod,
 ) -> Option<Verdict> {
     let message = failure::termination_message(pod)?;
-    let opened = TerminationMessage::open(seen.mac_key.as_ref()?, message).ok()?;
-    if opened.attempt != attempt.id {
-        return None;
-    }
-    let mut outcome = opened.result.outcome.clone();
+    let result = seen.sealed.as_ref()?.open(attempt.id, message)?;
+    let mut outcome = result.outcome.clone();
     // One process of several was killed for its memory: the runner lived to tell, the kubelet tells why.
     if let (Outcome::Failed { class, .. }, true) = (&mut outcome, failure::was_out_of_memory(pod))
         && *class == FailureClass::CliCrashed
@@ -175,7 +172,7 @@ fn result_of(
     Some(Verdict {
         outcome,
         at: seen.row.created_at,
-        result: Some(Box::new(opened.result)),
+        result: Some(Box::new(result)),
     })
 }
 
@@ -381,8 +378,11 @@ fn sooner(look_at: &mut Option<Timestamp>, at: Timestamp) {
 mod tests {
     use std::sync::Arc;
 
+    use protocol::{InstallationKey, ProviderSession, Resumed, TaskResult, TerminationMessage};
+    use secrecy::ExposeSecret as _;
     use serde_json::json;
 
+    use super::super::observe::Sealed;
     use super::*;
     use crate::fixtures;
 
@@ -417,6 +417,64 @@ mod tests {
         let plan = plan(&seen, Timestamp::from_second(2_100).unwrap());
         assert_eq!((plan.pod, plan.release), (None, None));
         assert_eq!(plan.look_at, Timestamp::from_second(2_130).ok());
+    }
+
+    #[test]
+    fn a_result_left_in_the_pod_is_cleaned_and_brought_to_size() {
+        let key = InstallationKey::new([7; 32]);
+        let mut seen = fixtures::running();
+        let attempt = seen.attempts[0].clone();
+        let token = key.task_token(attempt.id, attempt.salt);
+        let token = token.expose_secret();
+        // A runner of ours leaves nothing like it.
+        let result = TaskResult {
+            outcome: Outcome::failed(FailureClass::CliCrashed, format!("it said {token}")),
+            output: format!("{token}!"),
+            duration_ms: 1,
+            provider_session: Some(ProviderSession {
+                provider: "claude".to_owned(),
+                id: "--dangerous".to_owned(),
+            }),
+            retired_sessions: ["-p", "one", ""].map(str::to_owned).into(),
+            resumed: Resumed::unknown("a test"),
+            usage: std::collections::BTreeMap::new(),
+            last_seq: 0,
+        };
+        let message = TerminationMessage {
+            attempt: attempt.id,
+            result,
+        };
+        let message = message
+            .seal(&key.mac_key(attempt.id, attempt.salt))
+            .unwrap();
+        assert!(message.contains(token));
+        let mut pod = (*ended().pod.unwrap()).clone();
+        let state = json!({"terminated": {"exitCode": 1, "message": message}});
+        let agent = json!({"name": "agent", "image": "x", "imageID": "x", "ready": false, "restartCount": 0, "state": state});
+        let status = json!({"phase": "Failed", "containerStatuses": [agent]});
+        pod.status = serde_json::from_value(status).unwrap();
+        seen.pod = Some(Arc::new(pod));
+        seen.sealed = Some(Sealed::new(&key, &attempt));
+        let now = Timestamp::from_second(2_000).unwrap();
+        let Some(Step::Decide(_, verdict)) = step(&seen, now) else {
+            panic!("no verdict")
+        };
+        let wanted = Outcome::failed(FailureClass::CliCrashed, "it said [redacted]");
+        assert_eq!(verdict.outcome, wanted);
+        let result = verdict.result.unwrap();
+        assert_eq!(
+            (result.outcome, result.output.as_str()),
+            (wanted, "[redacted]!")
+        );
+        assert_eq!(result.provider_session, None);
+        assert_eq!(result.retired_sessions, ["one"]);
+        // Of another attempt it is nobody's result.
+        seen.row.attempt = 2;
+        seen.attempts[0].id.number = 2;
+        assert_eq!(
+            result_of(&seen, &seen.attempts[0], seen.pod.as_ref().unwrap()),
+            None
+        );
     }
 
     #[test]

@@ -1,17 +1,21 @@
-//! The second redaction, at the append: the runner has taken out every secret that its pod was given, and
-//! the server takes out what it knows itself, whatever a runner did. Credentials of any attempt go by their
-//! form, those of the attempt itself by their value, also where their beginning was cut off.
+//! The second redaction, where the server takes what a run says.
+//!
+//! The runner has taken out every secret that its pod was given; the server takes out what it knows itself, whatever
+//! a runner did. Credentials of any attempt or person go by their form, those of the attempt itself by their
+//! value, also where their beginning was cut off.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use protocol::{AttemptId, Event, EventBody, Evidence, InstallationKey, Outcome, Salt, TaskResult};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
+use crate::{AttemptId, Event, EventBody, Evidence, InstallationKey, Outcome, Salt, TaskResult};
+
 const REDACTED: &str = "[redacted]";
-/// How the credentials of attempts begin.
-const PREFIXES: [&str; 2] = ["mrt_", "mrr_"];
+/// How credentials begin: of tasks, of runners, of persons.
+const PREFIXES: [&str; 3] = ["mrt_", "mrr_", "mrp_"];
 /// So many characters after the prefix make a credential. Ours have 43 and more; longer than the word that
 /// takes their place, so that a redacted text is never longer than it was.
 const CREDENTIAL_CHARACTERS: usize = 16;
@@ -19,31 +23,40 @@ const CREDENTIAL_CHARACTERS: usize = 16;
 static BY_FORM: LazyLock<AhoCorasick> =
     LazyLock::new(|| AhoCorasick::new(PREFIXES).expect("a few short words always make a searcher"));
 
-/// Takes the credentials of any attempt out of a text.
-pub(crate) fn patterns(text: &str) -> String {
+/// Takes the credentials of any attempt or person out of a text.
+#[must_use]
+pub fn patterns(text: &str) -> String {
     let mut text = text.to_owned();
     replace(&BY_FORM, &mut text);
     text
 }
 
-/// Takes out what the server knows of one attempt.
-pub(crate) struct Redactor(AhoCorasick);
+/// Takes out what the server knows of one attempt. Its `Debug` shows no secret.
+#[derive(Clone)]
+pub struct Redactor(AhoCorasick);
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
 
 impl Redactor {
     /// For one attempt.
-    pub(crate) fn new(key: &InstallationKey, attempt: AttemptId, salt: Salt) -> Self {
+    #[must_use]
+    pub fn new(key: &InstallationKey, attempt: AttemptId, salt: Salt) -> Self {
         let own = [
             key.task_token(attempt, salt),
             key.runner_credential(attempt, salt),
             key.mac_key(attempt, salt).to_wire(),
         ];
-        // The first two patterns have to be the prefixes: `replace` tells them by their index.
+        // The first patterns have to be the prefixes: `replace` tells them by their index.
         let words = PREFIXES.into_iter().chain(own.iter().map(secret_part));
         Self(AhoCorasick::new(words).expect("a few short words always make a searcher"))
     }
 
     /// Cleans every text of an event.
-    pub(crate) fn event(&self, event: &mut Event) {
+    pub fn event(&self, event: &mut Event) {
         match &mut event.body {
             EventBody::Text { content }
             | EventBody::Thinking { content }
@@ -76,7 +89,7 @@ impl Redactor {
     }
 
     /// Cleans every text of a result.
-    pub(crate) fn result(&self, result: &mut TaskResult) {
+    pub fn result(&self, result: &mut TaskResult) {
         self.text(&mut result.output);
         if let Outcome::Failed { message, .. } = &mut result.outcome {
             self.text(message);
@@ -125,7 +138,8 @@ impl Redactor {
         text
     }
 
-    fn text(&self, text: &mut String) {
+    /// Cleans a text.
+    pub fn text(&self, text: &mut String) {
         replace(&self.0, text);
     }
 }
@@ -176,10 +190,10 @@ fn replace(words: &AhoCorasick, text: &mut String) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use protocol::TaskId;
     use serde_json::json;
 
     use super::*;
+    use crate::TaskId;
 
     const SALT: Salt = Salt([5; 16]);
 
@@ -218,6 +232,7 @@ mod tests {
             (format!("{credential}."), "[redacted].".to_owned()),
             (format!("x{mac}x"), "x[redacted]x".to_owned()),
             (other.to_owned(), "[redacted]".to_owned()),
+            ("mrp_0123456789abcdef-_".to_owned(), "[redacted]".to_owned()),
             // The beginning was cut off.
             (token[4..].to_owned(), "[redacted]".to_owned()),
             (format!("{other}{token}"), "[redacted]".to_owned()),

@@ -1,7 +1,7 @@
 //! What a runner says is cut to the sizes that the store and the status of a task are made for. A runner of
 //! ours keeps them; these are for one that does not.
 
-use protocol::{Evidence, Outcome, ProviderSession, TaskResult, limits};
+use crate::{Evidence, Outcome, ProviderSession, TaskResult, limits};
 
 /// Bytes of a sentence of evidence.
 const EVIDENCE_BYTES: usize = 512;
@@ -15,14 +15,14 @@ const MODELS: usize = 16;
 const MODEL_BYTES: usize = 200;
 
 /// Shortens a text to at most `most` bytes, between two characters.
-pub(crate) fn cut(text: &mut String, most: usize) {
+pub fn cut(text: &mut String, most: usize) {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
     }
 }
 
 /// Brings a result to size. An id that is no id costs only the id: the next turn starts fresh and says so.
-pub(crate) fn result(result: &mut TaskResult) {
+pub fn result(result: &mut TaskResult) {
     cut(&mut result.output, limits::OUTPUT_BYTES);
     if let Outcome::Failed { message, .. } = &mut result.outcome {
         cut(message, limits::MESSAGE_BYTES);
@@ -52,7 +52,8 @@ fn is_session(session: &ProviderSession) -> bool {
 }
 
 /// True when this can be a provider's session id. It will stand on a command line, so it is no option.
-pub(crate) fn is_session_id(id: &str) -> bool {
+#[must_use]
+pub fn is_session_id(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= SESSION_ID_BYTES
         && !id.starts_with('-')
@@ -61,7 +62,7 @@ pub(crate) fn is_session_id(id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{FailureClass, Resumed, TokenUsage};
+    use crate::{FailureClass, Resumed, TokenUsage};
 
     use super::*;
 
