@@ -193,7 +193,6 @@ fn context(
                 port: settings.api_address.port(),
             },
         },
-        read_only: controller::ReadOnly::default(),
     })
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kube::Client;
 use protocol::{InstallationId, InstallationKey, TaskId};
-use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::kube_writes::KubeWrites;
 use crate::memory::Memory;
 use crate::network::build::ApiPeer;
+use crate::read_only::ReadOnly;
 use crate::task::build::Install;
 use crate::watch::Caches;
 use crate::work::Queue;
@@ -73,50 +73,6 @@ pub struct Settings {
     pub api_peer: ApiPeer,
 }
 
-/// Why nothing may be written, if it may not. Set once; never taken back while the process lives.
-#[derive(Clone, Debug)]
-pub struct ReadOnly(Arc<watch::Sender<Option<String>>>);
-
-impl Default for ReadOnly {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(None)))
-    }
-}
-
-impl ReadOnly {
-    /// From now on nothing is written, because of this.
-    pub fn set(&self, why: impl Into<String>) {
-        let why = why.into();
-        let is_first = self.0.send_if_modified(|reason| {
-            let is_first = reason.is_none();
-            if is_first {
-                *reason = Some(why.clone());
-            }
-            is_first
-        });
-        if is_first {
-            tracing::error!(%why, "nothing is written any more");
-        }
-    }
-
-    /// Why nothing may be written.
-    #[must_use]
-    pub fn why(&self) -> Option<String> {
-        self.0.borrow().clone()
-    }
-
-    /// Returns with the reason once nothing may be written any more.
-    pub async fn wait(&self) -> String {
-        let mut reasons = self.0.subscribe();
-        // The sender lives as long as `self`, so waiting ends with a reason.
-        let reason = reasons.wait_for(Option::is_some).await;
-        reason
-            .ok()
-            .and_then(|reason| reason.clone())
-            .unwrap_or_default()
-    }
-}
-
 /// What every pass is given. A clone is the same.
 #[derive(Clone)]
 pub struct Context {
@@ -138,7 +94,7 @@ pub struct Context {
     pub key: InstallationKey,
     /// What does not change.
     pub settings: Arc<Settings>,
-    /// Whether anything may be written.
+    /// Whether anything may be written; the seam for writes looks at it too.
     pub read_only: ReadOnly,
     /// What was seen and cannot be seen again.
     pub memory: Arc<Memory>,
@@ -160,8 +116,6 @@ pub struct Parts {
     pub key: InstallationKey,
     /// What does not change.
     pub settings: Settings,
-    /// Whether anything may be written.
-    pub read_only: ReadOnly,
 }
 
 impl Context {
@@ -175,19 +129,18 @@ impl Context {
             clock,
             key,
             settings,
-            read_only,
         } = parts;
         Self {
             store,
             client,
             events: Recorder::new(writes.clone(), Arc::clone(&clock)),
+            read_only: writes.read_only().clone(),
             writes,
             caches: Caches::default(),
             queue: Arc::default(),
             clock,
             key,
             settings: Arc::new(settings),
-            read_only,
             memory: Arc::default(),
             policies: Arc::default(),
         }

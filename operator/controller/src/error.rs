@@ -1,6 +1,6 @@
 //! What can go wrong in a pass.
 
-use crate::kube_writes::WriteError;
+use crate::kube_writes::{WriteCause, WriteError};
 
 /// Why a pass did not do its work. The next one starts from nothing.
 #[derive(Debug, thiserror::Error)]
@@ -68,7 +68,13 @@ impl Error {
                 store::Retry::Never => Retry::Never,
                 store::Retry::WhenChanged | store::Retry::WithBackoff => Retry::WithBackoff,
             },
-            Self::Write(_) | Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => {
+            Self::Write(error) => match error.cause {
+                WriteCause::ReadOnly(_) => Retry::Never,
+                WriteCause::Refused(_) | WriteCause::NoAnswer(_) | WriteCause::TimedOut => {
+                    Retry::WithBackoff
+                }
+            },
+            Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => {
                 Retry::WithBackoff
             }
             Self::Name(_) => Retry::Never,

@@ -17,6 +17,8 @@ use serde::de::DeserializeOwned;
 
 pub use fault::{Fault, FaultPlan, NoFaults};
 
+use crate::read_only::ReadOnly;
+
 /// How long one write may take. The apiserver gives up after 60 s; a pass gives up earlier, since the next
 /// one finds out what was done.
 pub const WRITE_DEADLINE: Duration = Duration::from_secs(10);
@@ -87,6 +89,9 @@ pub struct WriteError {
 /// What became of a write.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteCause {
+    /// It was not asked for: nothing may be written any more.
+    #[error("nothing is written any more: {0}")]
+    ReadOnly(String),
     /// The apiserver refused it.
     #[error("the apiserver refused it")]
     Refused(#[source] Box<kube::core::Status>),
@@ -104,7 +109,7 @@ impl WriteError {
     pub fn refusal(&self) -> Option<&kube::core::Status> {
         match &self.cause {
             WriteCause::Refused(status) => Some(status),
-            WriteCause::NoAnswer(_) | WriteCause::TimedOut => None,
+            WriteCause::ReadOnly(_) | WriteCause::NoAnswer(_) | WriteCause::TimedOut => None,
         }
     }
 
@@ -133,6 +138,7 @@ impl WriteError {
 #[derive(Clone)]
 pub struct KubeWrites {
     client: Client,
+    read_only: ReadOnly,
     faults: Arc<dyn FaultPlan>,
 }
 
@@ -140,16 +146,23 @@ impl KubeWrites {
     /// Writes through `client`.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self {
-            client,
-            faults: Arc::new(NoFaults),
-        }
+        Self::with_faults(client, Arc::new(NoFaults))
     }
 
     /// Writes through `client`, with faults where a test wants them.
     #[must_use]
     pub fn with_faults(client: Client, faults: Arc<dyn FaultPlan>) -> Self {
-        Self { client, faults }
+        Self {
+            client,
+            read_only: ReadOnly::default(),
+            faults,
+        }
+    }
+
+    /// Whether anything may be written through it. Once set, a pass that has begun writes no more either.
+    #[must_use]
+    pub fn read_only(&self) -> &ReadOnly {
+        &self.read_only
     }
 
     /// Creates an object that never changes.
@@ -254,6 +267,10 @@ impl KubeWrites {
         write: impl Future<Output = kube::Result<T>>,
     ) -> Result<T, WriteError> {
         self.faults.before(point).await;
+        if let Some(why) = self.read_only.why() {
+            let cause = WriteCause::ReadOnly(why);
+            return Err(WriteError { point, cause });
+        }
         let answer = tokio::time::timeout(WRITE_DEADLINE, write).await;
         let fault = self.faults.after(point).await;
         tracing::debug!(

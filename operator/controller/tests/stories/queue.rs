@@ -1,9 +1,13 @@
 //! Who waits, for what, and who is never touched.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use controller::context::LaneKey;
+use controller::kube_writes::{Fault, FaultPlan};
 use controller::work::Done;
+use controller::{KubePoint, ReadOnly};
+use futures::future::BoxFuture;
 use protocol::TaskState;
 use serde_json::json;
 
@@ -274,6 +278,41 @@ async fn without_its_store_the_operator_only_reads() {
     operator.until_idle().await;
     assert_eq!(world.api.asked(), []);
     assert_eq!(world.api.list("pods").len(), 1);
+    operator.stop().await;
+}
+
+/// Ends all writing once the Secret is made.
+#[derive(Default)]
+struct AfterSecret(std::sync::OnceLock<ReadOnly>);
+
+impl FaultPlan for AfterSecret {
+    fn before(&self, _: KubePoint) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn after(&self, point: KubePoint) -> BoxFuture<'_, Fault> {
+        if let (KubePoint::CreateSecret, Some(read_only)) = (point, self.0.get()) {
+            read_only.set("a test");
+        }
+        Box::pin(std::future::ready(Fault::None))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pass_that_has_begun_writes_no_more_once_nothing_may_be_written() {
+    let (world, plan) = (World::new(), Arc::new(AfterSecret::default()));
+    let operator = world
+        .start_with(plan.clone(), store::Faults::default())
+        .await;
+    plan.0.set(operator.ctx.read_only.clone()).unwrap();
+    world.task("begun", "hello", "succeed", json!({}));
+    operator.ctx.read_only.wait().await;
+    operator.until_idle().await;
+    assert_eq!(world.api.list("secrets").len(), 1);
+    assert!(
+        world.api.list("pods").is_empty(),
+        "the next write of that pass"
+    );
     operator.stop().await;
 }
 

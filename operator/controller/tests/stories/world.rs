@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use controller::kube_writes::{Fault, FaultPlan, NoFaults};
 use controller::network::build::ApiPeer;
-use controller::{
-    Context, Install, Key, KubePoint, KubeWrites, ManualClock, Parts, ReadOnly, Settings,
-};
+use controller::{Context, Install, Key, KubePoint, KubeWrites, ManualClock, Parts, Settings};
 use futures::future::BoxFuture;
 use protocol::{InstallationId, InstallationKey, TaskId};
 use serde_json::{Value, json};
@@ -115,7 +113,6 @@ impl World {
                     port: 8443,
                 },
             },
-            read_only: ReadOnly::default(),
         });
         let shutdown = CancellationToken::new();
         let run = tokio::spawn({
