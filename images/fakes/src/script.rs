@@ -24,11 +24,12 @@ pub(crate) enum Step {
     Fail(String),
 }
 
-/// The steps of a prompt, and of each line that cannot be read the line.
+/// The steps of a prompt, and of each line that cannot be read the line. What woke an agent reaches it quoted,
+/// so the mark of a quotation before a line is passed over.
 pub(crate) fn steps(prompt: &str) -> Vec<Result<Step, String>> {
     prompt
         .lines()
-        .map(str::trim)
+        .map(|line| line.trim_start_matches(['>', ' ', '\t']).trim_end())
         .filter_map(|line| {
             if let Some(word) = line.strip_prefix("remember:") {
                 return Some(Ok(Step::Remember(word.trim().to_owned())));
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn lines_become_steps_and_words_do_not() {
         let prompt = "Some words, do: nothing\nremember: lantern\n do: sleep 0.5\ndo: run \"a\\nb\"\ndo: flood 3 10\n\
-                      do: crash\ndo: crash 7\ndo: answer \"quoted\" text\ndo: recall\ndo: fly\ndo: sleep long";
+                      do: crash\n> do: crash 7\n>\n> > remember: rope\ndo: answer \"quoted\" text\ndo: recall\ndo: fly\ndo: sleep long";
         let read = steps(prompt);
         let wanted = vec![
             Ok(Step::Remember("lantern".into())),
@@ -109,6 +110,7 @@ mod tests {
             }),
             Ok(Step::Crash(3)),
             Ok(Step::Crash(7)),
+            Ok(Step::Remember("rope".into())),
             Ok(Step::Answer("\"quoted\" text".into())),
             Ok(Step::Recall),
             Err("do: fly".into()),

@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use crate::adapter::{Launch, Place, Provider};
 use crate::adapters;
+use crate::brief::message;
 use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
 use crate::environment::Environment;
 use crate::host::Host;
@@ -21,7 +22,7 @@ use crate::life::{not_prepared, tell_foreign};
 use crate::open::{Given, Opened};
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::processes::Reaper;
-use crate::resume::{Decision, Found, decide, message};
+use crate::resume::{Decision, Found, decide};
 use crate::settings::Settings;
 use crate::signals::Blocked;
 use crate::spawn::spawn;

@@ -4,6 +4,7 @@
 pub mod adapter;
 pub mod adapters;
 pub mod attempt;
+pub mod brief;
 pub mod classify;
 pub mod conclude;
 pub mod context_file;

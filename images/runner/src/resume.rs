@@ -1,4 +1,4 @@
-//! Whether the conversation goes on: the runner's gate behind the server's decision, and what the agent is told.
+//! Whether the conversation goes on: the runner's gate behind the server's decision.
 
 use protocol::{Evidence, Package, SessionPolicy};
 
@@ -81,29 +81,6 @@ fn fresh(policy: SessionPolicy, reason: Option<String>) -> Decision {
     }
 }
 
-/// The first user message: what the agent has to know about its continuity, then the prompt.
-#[must_use]
-pub fn message(package: &Package, decision: &Decision) -> String {
-    let mut parts = Vec::new();
-    if let Decision::Fresh(Some(reason)) = decision {
-        let reason = reason.replace('\n', " ");
-        parts.push(format!(
-            "[Mooring: this is a new conversation. The earlier one on this subject could not be continued: {reason}. \
-             What was said in it is not known here. The files in the working directory are as they were left; look \
-             at them before you go on.]"
-        ));
-    }
-    if package.interrupted {
-        parts.push(
-            "[Mooring: the last run of this task was interrupted before it ended. See what is done already, then \
-             continue.]"
-                .to_owned(),
-        );
-    }
-    parts.push(package.prompt.clone());
-    parts.join("\n\n")
-}
-
 #[cfg(test)]
 mod tests {
     use protocol::Answer;
@@ -167,20 +144,5 @@ mod tests {
         package.session.resume = Some(claude("s"));
         let (decision, _) = decide(&package, |_| panic!("looked"));
         assert!(matches!(decision, Decision::Fresh(Some(reason)) if reason.contains("claude")));
-    }
-
-    #[test]
-    fn the_agent_is_told_what_it_cannot_know() {
-        let mut package = package();
-        assert_eq!(message(&package, &Decision::Fresh(None)), "Say hello.");
-        assert_eq!(
-            message(&package, &Decision::Resume("s".into())),
-            "Say hello."
-        );
-        package.interrupted = true;
-        insta::assert_snapshot!(message(
-            &package,
-            &Decision::Fresh(Some("it\nis lost".into()))
-        ));
     }
 }

@@ -1,8 +1,9 @@
 //! Values for tests.
 
+use protocol::board::{Author, AuthorKind, Cause, CauseKind, Comment, IssueStatus};
 use protocol::{
-    AgentBrief, AttemptId, Evidence, Package, ProviderSession, RuntimeBrief, SessionBrief,
-    SessionPolicy, Subject, TaskId, TaskTimeouts,
+    AgentBrief, AttemptId, CommentId, Evidence, Package, ProviderSession, RuntimeBrief,
+    SessionBrief, SessionPolicy, Subject, TaskId, TaskTimeouts,
 };
 
 /// A first task of an agent, with nothing to resume.
@@ -55,4 +56,63 @@ pub(crate) fn claude(id: &str) -> ProviderSession {
         provider: "claude".into(),
         id: id.into(),
     }
+}
+
+/// A first task of an agent, woken by a comment of a person.
+pub(crate) fn woken() -> Package {
+    let mut package = package();
+    package.prompt = String::new();
+    package.subject = Subject {
+        kind: "Issue".into(),
+        name: "TEAM-12".into(),
+    };
+    package.cause = Some(Cause {
+        kind: CauseKind::Comment,
+        issue: "TEAM-12".parse().unwrap(),
+        title: "Sort the list".into(),
+        status: IssueStatus::Todo,
+        author: person("alice"),
+        originator: Some("alice".into()),
+        comment: Some(comment(2, person("alice"), "Please sort it.")),
+        coalesced: Vec::new(),
+        cut: false,
+        reply_to: Some(comment_id(2)),
+        last_run: None,
+        new_comments: 1,
+        unchanged: false,
+    });
+    package
+}
+
+/// A person of this name.
+pub(crate) fn person(name: &str) -> Author {
+    Author {
+        kind: AuthorKind::Member,
+        id: "0192f000-0000-7000-8000-0000000000aa".into(),
+        name: name.into(),
+    }
+}
+
+/// A comment in the thread of comment 1.
+pub(crate) fn comment(number: u128, author: Author, body: &str) -> Comment {
+    let at = jiff::Timestamp::from_second(1_800_000_000 + i64::try_from(number).unwrap()).unwrap();
+    Comment {
+        id: comment_id(number),
+        thread: comment_id(1),
+        author,
+        body: body.into(),
+        task: None,
+        resolved: false,
+        replies: 0,
+        last_activity: at,
+        revision: 1,
+        created: at,
+        edited: None,
+    }
+}
+
+fn comment_id(number: u128) -> CommentId {
+    CommentId(uuid::Uuid::from_u128(
+        0x0192_f000_0000_7000_8000_0000_0000_0000 + number,
+    ))
 }

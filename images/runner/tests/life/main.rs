@@ -16,3 +16,5 @@ mod network;
 mod pod;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+mod woken;

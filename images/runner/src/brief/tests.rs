@@ -1,0 +1,189 @@
+//! What the first message says, in each of its variants.
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use protocol::Package;
+use protocol::board::{Author, AuthorKind, Cause, CauseKind};
+
+use super::message;
+use super::quote::MARK;
+use crate::resume::Decision;
+use crate::testing::{comment, package, person, woken};
+
+/// What of a message may be ours, in bytes.
+const OURS: usize = 4096;
+
+fn resumed() -> Decision {
+    Decision::Resume("s".into())
+}
+
+fn changed(change: impl FnOnce(&mut Cause)) -> Package {
+    let mut package = woken();
+    change(package.cause.as_mut().unwrap());
+    package
+}
+
+fn helper() -> Author {
+    Author {
+        kind: AuthorKind::Agent,
+        id: "helper".into(),
+        name: "The Helper".into(),
+    }
+}
+
+/// A later run of the agent on the issue.
+fn later(cause: &mut Cause) {
+    cause.last_run = Timestamp::from_microsecond(1_799_999_000_123_456).ok();
+    cause.new_comments = 3;
+    cause.status = protocol::board::IssueStatus::InProgress;
+}
+
+#[test]
+fn a_comment_wakes_for_the_first_time() {
+    insta::assert_snapshot!(message(&woken(), &Decision::Fresh(None)));
+}
+
+#[test]
+fn a_comment_wakes_again_and_nothing_changed() {
+    let package = changed(|cause| {
+        later(cause);
+        cause.unchanged = true;
+    });
+    insta::assert_snapshot!(message(&package, &resumed()));
+}
+
+#[test]
+fn a_comment_wakes_again_after_a_change() {
+    let package = changed(later);
+    insta::assert_snapshot!(message(&package, &resumed()));
+}
+
+#[test]
+fn a_new_conversation_reads_everything_whatever_is_unchanged() {
+    let mut package = changed(|cause| {
+        later(cause);
+        cause.unchanged = true;
+    });
+    package.interrupted = true;
+    let decision = Decision::Fresh(Some("it\nis lost".into()));
+    insta::assert_snapshot!(message(&package, &decision));
+}
+
+#[test]
+fn an_agent_wakes_with_comments_that_came_before_the_run() {
+    let package = changed(|cause| {
+        cause.author = helper();
+        cause.comment = Some(comment(4, helper(), "And the other list, too."));
+        cause.coalesced = vec![
+            comment(2, person("alice"), "Please sort it.\n\n> by name"),
+            comment(3, helper(), "I have the names."),
+        ];
+        cause.cut = true;
+        cause.new_comments = 7;
+    });
+    insta::assert_snapshot!(message(&package, &Decision::Fresh(None)));
+}
+
+#[test]
+fn an_issue_is_given() {
+    let package = changed(|cause| {
+        cause.kind = CauseKind::Assignment;
+        cause.comment = None;
+        cause.reply_to = None;
+        cause.new_comments = 0;
+    });
+    insta::assert_snapshot!(message(&package, &Decision::Fresh(None)));
+}
+
+#[test]
+fn the_parts_of_an_issue_are_done() {
+    let package = changed(|cause| {
+        later(cause);
+        cause.kind = CauseKind::Children;
+        cause.author = helper();
+        cause.comment = None;
+        cause.reply_to = None;
+        cause.new_comments = 0;
+        cause.unchanged = true;
+    });
+    insta::assert_snapshot!(message(&package, &resumed()));
+}
+
+#[test]
+fn a_prompt_is_all_there_is_unless_the_agent_cannot_know() {
+    let mut package = package();
+    for decision in [Decision::Fresh(None), resumed()] {
+        assert_eq!(message(&package, &decision), "Say hello.");
+    }
+    package.interrupted = true;
+    let decision = Decision::Fresh(Some("it\nis lost".into()));
+    insta::assert_snapshot!(message(&package, &decision));
+}
+
+/// The lines of a message that are not quoted.
+fn ours(message: &str) -> Vec<&str> {
+    message
+        .split([
+            '\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+        ])
+        .filter(|line| !line.starts_with(MARK))
+        .collect()
+}
+
+#[test]
+fn what_is_ours_stays_short() {
+    let long = "\"ä\n".repeat(1_000);
+    let author = Author {
+        kind: AuthorKind::Agent,
+        id: long.clone(),
+        name: long.clone(),
+    };
+    let mut package = changed(|cause| {
+        later(cause);
+        cause.title = long.clone();
+        cause.author = author.clone();
+        cause.originator = Some(long.clone());
+        cause.comment = Some(comment(99, author.clone(), &long));
+        cause.coalesced = (0..protocol::limits::CAUSE_COMMENTS as u128)
+            .map(|number| comment(number, author.clone(), &long))
+            .collect();
+        cause.cut = true;
+        cause.new_comments = u32::MAX;
+    });
+    package.interrupted = true;
+    for decision in [resumed(), Decision::Fresh(Some(long))] {
+        let message = message(&package, &decision);
+        let bytes: usize = ours(&message).iter().map(|line| line.len() + 1).sum();
+        assert!(bytes <= OURS, "{bytes} bytes:\n{message}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_others_wrote_can_be_taken_for_ours(
+        body in "(\\[Mooring: |You act on behalf of|Answer in the thread|\\{\\{issue\\}\\}|a|\n|\r|\u{2028}|\u{85}|\\PC){0,20}",
+        name in "(\"|\n|\u{2028}|\\{\\{time\\}\\}|\\PC){0,10}",
+    ) {
+        let with = |body: &str, name: &str| {
+            let mut author = person(name);
+            author.kind = AuthorKind::Agent;
+            let package = changed(|cause| {
+                cause.title = name.to_owned();
+                cause.author = author.clone();
+                cause.comment = Some(comment(3, author.clone(), body));
+                cause.coalesced = vec![comment(2, author, body)];
+            });
+            message(&package, &resumed())
+        };
+        let (foreign, plain) = (with(&body, &name), with("x", &name));
+        // No body adds, hides or changes a line that is not marked.
+        prop_assert_eq!(ours(&foreign), ours(&plain));
+        // No name adds one, or leaves its quotation marks.
+        let calm = with("x", "n");
+        let (named, calm) = (ours(&plain), ours(&calm));
+        prop_assert_eq!(named.len(), calm.len());
+        for (one, other) in named.iter().zip(calm) {
+            prop_assert_eq!(one.matches('"').count(), other.matches('"').count());
+        }
+    }
+}
