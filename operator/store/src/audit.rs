@@ -93,6 +93,18 @@ const RULES: &[(&str, &str)] = &[
          JOIN comments ON comments.id = wake_causes.comment WHERE absorbing AND deleted_at IS NOT NULL LIMIT $1",
     ),
     (
+        "issues of a workspace are numbered without a gap",
+        "SELECT id FROM issues WHERE number > (SELECT last_number FROM workspaces \
+         WHERE workspaces.namespace_uid = issues.namespace_uid) OR (number > 1 AND NOT EXISTS (SELECT 1 \
+         FROM issues AS others WHERE others.namespace_uid = issues.namespace_uid \
+         AND others.number = issues.number - 1)) LIMIT $1",
+    ),
+    (
+        "an entry of an inbox is about an issue of its member's workspace",
+        "SELECT inbox.id AS id FROM inbox JOIN members ON members.id = inbox.member \
+         JOIN issues ON issues.id = inbox.issue WHERE members.namespace_uid <> issues.namespace_uid LIMIT $1",
+    ),
+    (
         "an issue knows how many comments it has",
         "SELECT id FROM issues WHERE comments <> (SELECT count(*) FROM comments AS all_of_it \
          WHERE all_of_it.issue = issues.id AND all_of_it.deleted_at IS NULL) LIMIT $1",

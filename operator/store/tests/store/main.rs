@@ -13,6 +13,7 @@ mod board;
 mod changes;
 mod claiming;
 mod conversation;
+mod crowd;
 mod entering;
 mod faults;
 mod guards;
