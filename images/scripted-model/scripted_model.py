@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """A model endpoint that plays answers from a script, so that a real agent's CLI can be driven with no account.
 
-It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`). `GET /__log` gives back
-every request so far, credentials masked, so that a test can assert what the CLI sent. Standard library only.
+It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`) and the OpenAI Responses
+API (`POST …/v1/responses`). `GET /__log` gives back every request so far, credentials masked, so that a test can assert
+what the CLI sent. Standard library only.
 """
 import argparse
 import json
@@ -14,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import messages
+import responses
 from scenario import Scenarios
 
 SECRET = {"authorization", "x-api-key", "cookie", "proxy-authorization"}
@@ -79,21 +81,23 @@ class Handler(BaseHTTPRequestHandler):
         if route.endswith("/count_tokens"):
             self.log.add(self, request)
             return self.answer(200, {"input_tokens": max(1, len(raw) // 4)})
-        if not route.endswith("/messages"):
-            self.log.add(self, request)
-            return self.answer(404, messages.error("404"))
-        return self.play(request)
+        if route.endswith("/messages"):
+            return self.play(messages, request)
+        if route.endswith("/responses"):
+            return self.play(responses, responses.as_messages(request))
+        self.log.add(self, request)
+        return self.answer(404, messages.error("404"))
 
-    def play(self, request):
+    def play(self, api, request):
         scenario, turn = self.scenarios.turn(request)
         # Written down before the answer, so that a client that is killed leaves its request.
         number = self.log.add(self, request, scenario)
         time.sleep(turn.get("delay_ms", 0) / 1000)
         if "error" in turn:
-            return self.answer(int(turn["error"]), messages.error(turn["error"]))
+            return self.answer(int(turn["error"]), api.error(turn["error"]))
         if not request.get("stream"):
-            return self.answer(200, messages.message(turn, request, number))
-        return self.stream(turn, messages.events(turn, request, number))
+            return self.answer(200, api.message(turn, request, number))
+        return self.stream(turn, api.events(turn, request, number))
 
     def stream(self, turn, events):
         self.send_response(200)
