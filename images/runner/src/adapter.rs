@@ -21,7 +21,8 @@ pub trait Provider: Sync {
 
     /// Every file in which the CLI may keep `session`. The conversation is there when one of them exists
     /// and is not empty. Empty when that cannot be told by looking, or when the id is none of this CLI's:
-    /// an id comes from a CLI's output, so one that could leave the store's directory gives no path.
+    /// an id comes from a CLI's output, so one that could leave the store's directory gives no path. Where
+    /// the name of a file cannot be worked out, the store is looked through, within bounds.
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf>;
 
     /// How the CLI is stopped.
@@ -101,6 +102,8 @@ pub trait Adapter: Send {
 /// What an adapter is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input<'a> {
+    /// The process runs and [`CommandLine::stdin`] is on its way. Always the first input.
+    Started,
     /// One line of stdout without its newline; any bytes, at most [`protocol::limits::LINE_BYTES`].
     Stdout(&'a [u8]),
     /// A line of stdout was longer than that and was thrown away. This many bytes.

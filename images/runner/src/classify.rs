@@ -35,6 +35,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["model_context_window_exceeded"]),
             Words(&["ran out of room in the model's context window"]),
             Words(&["contextoverflowerror"]),
+            Words(&["exceeds the maximum number of tokens"]),
             Seen(is_token_limit),
         ],
     ),
@@ -67,6 +68,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["please login again"]),
             Words(&["refresh token"]),
             Words(&["invalid api key"]),
+            Words(&["api key not valid"]),
             Words(&["incorrect api key"]),
             Words(&["access token"]),
             Words(&["authentication required"]),
@@ -199,6 +201,17 @@ pub fn classify(text: &str) -> FailureClass {
         .iter()
         .find(|(_, signs)| signs.iter().any(shows))
         .map_or(FailureClass::Unknown, |(class, _)| *class)
+}
+
+/// The class that the words of a failure show, or this one when they show none.
+#[must_use]
+pub fn classify_or(text: &str, otherwise: FailureClass) -> FailureClass {
+    let class = classify(text);
+    if class == FailureClass::Unknown {
+        otherwise
+    } else {
+        class
+    }
 }
 
 /// The class that a provider's HTTP status shows by itself.
@@ -372,6 +385,14 @@ mod tests {
                 C::ProviderQuota,
             ),
             ("Missing environment variable: `X`.", C::ConfigMissing),
+            (
+                "API key not valid. Please pass a valid API key.",
+                C::ProviderAuth,
+            ),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                C::ContextOverflow,
+            ),
             ("model m not found", C::ModelNotFound),
             ("claude timed out after 30s", C::TaskTimeout),
             ("exec format error", C::CliMissing),

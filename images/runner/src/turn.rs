@@ -93,6 +93,7 @@ pub async fn drive(
     let mut stderr = Lines::new(stderr, STDERR_BYTES);
     let killed_before = oom_kills(around.cgroup);
     let mut turn = Turn::new(adapter, around, writer(input, stdin));
+    turn.give(Input::Started);
     while !turn.is_over() {
         let due = turn.next_due();
         // A CLI that is being stopped is drained, so that it can end.

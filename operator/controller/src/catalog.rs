@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use crds::{Agent, AgentTask, Provider, Runtime, labels};
 use kube::ResourceExt as _;
+use protocol::providers;
 
 use crate::watch::{Caches, NamespaceMeta};
 
-/// Providers for which the runner has an adapter.
-pub const SUPPORTED: &[Provider] = &[Provider::Claude];
+/// True when the runner has an adapter for the provider.
+#[must_use]
+pub fn is_supported(provider: Provider) -> bool {
+    providers::DRIVEN.contains(&provider.as_str())
+}
 
 /// What a namespace is to us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +85,16 @@ impl Catalog {
             .flatten()
     }
 
+    /// Agents of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn agents_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
+        let mut agents = self.0.agents.in_namespace(namespace);
+        agents.retain(|agent| agent.metadata.name.as_deref() > Some(after));
+        agents.sort_unstable_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+        agents.truncate(most);
+        agents
+    }
+
     /// Agents that name this Runtime.
     #[must_use]
     pub fn agents_of(&self, namespace: &str, runtime: &str) -> Vec<Arc<Agent>> {
@@ -112,5 +126,18 @@ impl Catalog {
 /// True when pods of this Runtime can be made, as far as its spec says.
 #[must_use]
 pub fn is_usable(runtime: &Runtime) -> bool {
-    runtime.metadata.deletion_timestamp.is_none() && SUPPORTED.contains(&runtime.spec.provider)
+    runtime.metadata.deletion_timestamp.is_none() && is_supported(runtime.spec.provider)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_agent_that_is_driven_can_be_named_by_a_runtime() {
+        let named = Provider::ALL
+            .iter()
+            .filter(|provider| is_supported(**provider));
+        assert_eq!(named.count(), providers::DRIVEN.len());
+    }
 }

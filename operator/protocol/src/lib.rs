@@ -13,6 +13,7 @@ pub mod limits;
 mod mac;
 mod package;
 pub mod paths;
+pub mod providers;
 pub mod redact;
 pub mod runner;
 mod state;

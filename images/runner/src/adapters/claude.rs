@@ -4,19 +4,22 @@
 mod background;
 mod launch;
 
+pub(super) use launch::session_files;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{EventBody, FailureClass, LogLevel, Outcome, SessionEffect};
+use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
-use super::stream_json::frame::{self, log, text};
-use super::stream_json::verdict::{self, Fault, Judgement, judge, words};
+use super::ending::{Ending, Fault, Judgement};
+use super::frame::{self, log, text};
+use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Meter, Transcript, control};
 use crate::adapter::{
-    Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place,
-    Provider, ResumeOutcome, TimerId,
+    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
+    ResumeOutcome, TimerId,
 };
 use crate::classify;
 
@@ -41,7 +44,7 @@ impl Provider for Claude {
     }
 
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
-        launch::session_files(place, session)
+        session_files(place, session)
     }
 
     fn ladder(&self) -> Ladder {
@@ -117,7 +120,7 @@ impl Adapter for Run {
                 )));
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
-            Input::Timer(_) => {}
+            Input::Started | Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;
@@ -285,28 +288,17 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
 
         let resume = self.resume_outcome(judgement.is_err());
-        let (output, outcome) = match judgement {
-            Ok(output) => (output, Outcome::Succeeded),
-            Err(fault) => (String::new(), failed(fault, exit)),
-        };
-        let spent = outcome
-            .class()
-            .is_some_and(|class| class.session() == SessionEffect::Retire);
-        let (session, retired) = match self.session.take() {
-            session if spent => (
-                None,
-                session.or_else(|| self.asked.take()).into_iter().collect(),
-            ),
-            session => (session, Vec::new()),
-        };
-        out.push(Output::Done(AdapterResult {
-            outcome,
-            output,
-            session,
-            retired,
-            usage: self.meter.total(),
-            resume,
-        }));
+        out.push(Output::Done(
+            Ending {
+                judgement,
+                exit,
+                asked: self.asked.take(),
+                session: self.session.take(),
+                usage: self.meter.total(),
+                resume,
+            }
+            .result(),
+        ));
     }
 
     /// The judgement of the run, from that of its last turn.
@@ -345,15 +337,6 @@ impl Run {
             }
             (Some(_), _, None) => ResumeOutcome::Unknown("claude named no session".to_owned()),
         }
-    }
-}
-
-fn failed(fault: Fault, exit: Option<Exit>) -> Outcome {
-    Outcome::Failed {
-        class: fault.class,
-        message: fault.message,
-        exit_code: exit.and_then(|exit| exit.code),
-        signal: exit.and_then(|exit| exit.signal),
     }
 }
 

@@ -2,23 +2,17 @@
 
 use protocol::FailureClass as C;
 
-/// How a recorded run was started, how its process ended, and what its outcome is.
-pub(crate) struct Case {
-    pub(crate) name: &'static str,
-    pub(crate) resume: Option<&'static str>,
-    pub(crate) exit: i32,
-    /// Our interrupt is put where the recorded one was, and the replay stops at the result that follows.
-    pub(crate) interrupt: bool,
-    pub(crate) class: Option<C>,
-}
+use crate::replay::Case;
 
 /// A run that succeeded.
 pub(crate) const fn ok(name: &'static str) -> Case {
     Case {
+        provider: "claude",
+        folder: "claude",
         name,
         resume: None,
         exit: 0,
-        interrupt: false,
+        interrupt: None,
         class: None,
     }
 }
@@ -78,11 +72,11 @@ pub(crate) const CASES: &[Case] = &[
     failed("http-quota", 1, C::ProviderQuota),
     failed("initialize-only", 0, C::CliCrashed),
     Case {
-        interrupt: true,
+        interrupt: Some("\"still_queued\""),
         ..failed("interrupt-stream", 0, C::Cancelled)
     },
     Case {
-        interrupt: true,
+        interrupt: Some("\"still_queued\""),
         ..failed("interrupt-tool", 0, C::Cancelled)
     },
     failed("killed-mid-tool", -9, C::CliCrashed),
@@ -97,7 +91,7 @@ pub(crate) const CASES: &[Case] = &[
     ok("permission-deny"),
     failed("permission-deny-interrupt", 1, C::CliCrashed),
     Case {
-        interrupt: true,
+        interrupt: Some("\"still_queued\""),
         ..failed("permission-interrupt", 1, C::Cancelled)
     },
     ok("permission-none"),
@@ -144,3 +138,10 @@ pub(crate) const CASES: &[Case] = &[
     ok("two-shells"),
     ok("write-read"),
 ];
+
+pub(crate) fn case(name: &str) -> &'static Case {
+    CASES
+        .iter()
+        .find(|case| case.name == name)
+        .expect("the case is in the table")
+}

@@ -1,11 +1,11 @@
-//! The same life with the real Claude Code against a scripted model: a stand-in written by us proves nothing
-//! about signals, home directories or resume.
+//! The same life with real programs against a scripted model: a stand-in written by us proves nothing about
+//! signals, home directories or resume.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use protocol::{EndReason, FailureClass, Outcome, Package, SessionPolicy};
+use protocol::{EndReason, FailureClass, Outcome, Package, ProviderSession, SessionPolicy};
 use rustix::process::Signal;
 
 use crate::api::{Api, said};
@@ -44,6 +44,7 @@ impl Model {
             ("ANTHROPIC_BASE_URL", self.url.as_str()),
             ("ANTHROPIC_API_KEY", KEY),
             ("CLAUDE_CODE_MAX_RETRIES", "1"),
+            ("SCRIPTED_KEY", KEY),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec();
@@ -58,41 +59,72 @@ impl Drop for Model {
     }
 }
 
-/// The real program, or nothing, with the reason said.
-fn claude() -> Option<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/install-claude.sh");
-    let told = Command::new(script).arg("--where").output().unwrap();
-    let program = PathBuf::from(String::from_utf8(told.stdout).unwrap().trim());
-    let there = program.is_file();
-    if !there {
-        skip(&format!(
-            "no {}; images/runner/tests/install-claude.sh installs it",
-            program.display()
-        ));
-    }
-    there.then_some(program)
+/// A real program.
+struct Real {
+    provider: &'static str,
+    program: PathBuf,
 }
 
-fn task(program: &Path, prompt: &str) -> Package {
-    let mut package = package(prompt);
-    package.runtime.command = vec![program.display().to_string()];
-    package.agent.model = None;
-    package
+/// Those that are installed. Of the others it is said why they are not run.
+fn installed() -> Vec<Real> {
+    let of = |provider: &'static str| {
+        let installer = format!("tests/install-{provider}.sh");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(&installer);
+        let told = Command::new(script).arg("--where").output().unwrap();
+        let program = PathBuf::from(String::from_utf8(told.stdout).unwrap().trim());
+        let there = program.is_file();
+        if !there {
+            skip(&format!(
+                "no {}; images/runner/{installer} installs it",
+                program.display()
+            ));
+        }
+        there.then_some(Real { provider, program })
+    };
+    ["claude", "codex"].into_iter().filter_map(of).collect()
+}
+
+impl Real {
+    fn task(&self, model: &Model, prompt: &str) -> Package {
+        let mut package = package(prompt);
+        package.runtime.provider = self.provider.to_owned();
+        package.runtime.command = vec![self.program.display().to_string()];
+        package.agent.model = None;
+        if self.provider == "codex" {
+            let provider = format!(
+                "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"SCRIPTED_KEY\",wire_api=\"responses\"}}",
+                model.url
+            );
+            let settings = [
+                "model=\"scripted\"",
+                "model_provider=\"scripted\"",
+                &provider,
+            ];
+            let args = settings.iter().flat_map(|setting| ["-c", setting]);
+            package.runtime.args = args.map(str::to_owned).collect();
+        }
+        package
+    }
 }
 
 #[tokio::test]
 async fn a_conversation_goes_on_in_the_next_run() {
-    let Some(program) = claude() else { return };
     let model = Model::start();
+    for real in installed() {
+        conversation(&model, &real).await;
+    }
+}
+
+async fn conversation(model: &Model, real: &Real) {
     let pod = model.pod();
-    let first = task(&program, "[scenario:text] Remember the word lantern4711.");
+    let first = real.task(model, "[scenario:text] Remember the word lantern4711.");
     let api = Api::serve(first).await;
     let ended = pod.run(&api).await;
     let told = api.told();
     assert_eq!(told.results[0].outcome, Outcome::Succeeded, "{}", ended.log);
     let session = told.results[0].provider_session.clone();
 
-    let mut second = task(&program, "[scenario:recall] Which word was it?");
+    let mut second = real.task(model, "[scenario:recall] Which word was it?");
     second.session.resume = session.clone();
     second.session.policy = SessionPolicy::Require;
     second.session.has_past = true;
@@ -109,32 +141,36 @@ async fn a_conversation_goes_on_in_the_next_run() {
 
 #[tokio::test]
 async fn its_command_runs_with_the_tools_of_the_pod() {
-    let Some(program) = claude() else { return };
     let model = Model::start();
-    let pod = model.pod();
-    let api = Api::serve(task(&program, "[scenario:shell] go")).await;
-    let ended = pod.run(&api).await;
-    let told = api.told();
-    assert_eq!(
-        told.results[0].output, "The command printed scripted-42.",
-        "{}",
-        ended.log
-    );
-    let said = said(&told.events);
-    assert!(
-        said.contains(&pod.at("workspace/work").display().to_string()),
-        "{said}"
-    );
-    assert!(!said.contains(KEY) && !ended.transcript.contains(KEY));
+    for real in installed() {
+        let pod = model.pod();
+        let api = Api::serve(real.task(&model, "[scenario:shell] go")).await;
+        let ended = pod.run(&api).await;
+        let told = api.told();
+        assert_eq!(
+            told.results[0].output, "The command printed scripted-42.",
+            "{}",
+            ended.log
+        );
+        let said = said(&told.events);
+        assert!(
+            said.contains(&pod.at("workspace/work").display().to_string()),
+            "{said}"
+        );
+        assert!(!said.contains(KEY) && !ended.transcript.contains(KEY));
+    }
 }
 
 #[tokio::test]
 async fn a_stop_and_a_term_end_it_in_the_midst_of_a_command() {
-    let Some(program) = claude() else { return };
     let model = Model::start();
-    for command in [true, false] {
+    let installed = installed();
+    let both = installed
+        .iter()
+        .flat_map(|real| [(real, true), (real, false)]);
+    for (real, command) in both {
         let pod = model.pod();
-        let api = Api::serve(task(&program, "[scenario:long-command] go")).await;
+        let api = Api::serve(real.task(&model, "[scenario:long-command] go")).await;
         let running = pod.start(&api);
         api.until_said("tail -f").await;
         if command {
@@ -152,5 +188,35 @@ async fn a_stop_and_a_term_end_it_in_the_midst_of_a_command() {
         let result = &api.told().results[0];
         assert_eq!(result.outcome.class(), Some(wanted), "{}", ended.log);
         assert!(result.provider_session.is_some());
+    }
+}
+
+/// What a run leaves that died before it had written anything: the file is there, and Codex refuses it.
+#[tokio::test]
+async fn a_refused_conversation_is_started_anew_once_and_the_agent_is_told() {
+    let model = Model::start();
+    for real in installed().iter().filter(|real| real.provider == "codex") {
+        let pod = model.pod();
+        let id = "11111111-2222-4333-8444-555555555555";
+        let day = pod.at("workspace/home/.codex/sessions/2026/11/30");
+        std::fs::create_dir_all(&day).unwrap();
+        let rollout = day.join(format!("rollout-2026-11-30T06-00-00-{id}.jsonl"));
+        std::fs::write(&rollout, "\n").unwrap();
+
+        let mut task = real.task(&model, "[scenario:notice] Were you told?");
+        task.session.has_past = true;
+        task.session.resume = Some(ProviderSession {
+            provider: "codex".to_owned(),
+            id: id.to_owned(),
+        });
+        let api = Api::serve(task).await;
+        let ended = pod.run(&api).await;
+        let told = api.told();
+        let result = &told.results[0];
+        assert_eq!(result.output, "I was told.", "{}", ended.log);
+        assert_eq!(result.retired_sessions, [id]);
+        assert_eq!(result.resumed.session.answer, protocol::Answer::Yes);
+        assert_eq!(result.resumed.provider.answer, protocol::Answer::No);
+        assert_ne!(result.provider_session.as_ref().unwrap().id, id);
     }
 }

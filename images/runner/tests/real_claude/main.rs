@@ -1,79 +1,29 @@
 //! The adapter against the real Claude Code: no account, no network but a scripted model's. A program that is
 //! written by us would agree with us about everything; this one does not.
 
+#[path = "../lab/mod.rs"]
 mod lab;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use lab::{Lab, Told};
+use anyhow::Result;
+use lab::{Cli, lab, word};
 use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, ResumeOutcome};
 
-/// Gives the test a lab, or says why there is none and leaves. In CI that is a failure.
-macro_rules! lab {
-    () => {
-        match lab::lacking() {
-            None => Lab::start()?,
-            Some(why) => {
-                println!("skipped: {why}");
-                ensure!(
-                    std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-                    "skipped in CI: {why}"
-                );
-                return Ok(());
-            }
-        }
-    };
-}
-
-impl Lab {
-    fn say(&self, message: &str, resume: Option<&str>) -> Result<Told> {
-        self.run(message, resume, |_| None)
-    }
-}
-
-impl Told {
-    fn session(&self) -> Result<&str> {
-        self.result
-            .session
-            .as_deref()
-            .with_context(|| format!("no session: {:?}", self.result))
-    }
-
-    fn class(&self) -> Option<FailureClass> {
-        self.result.outcome.class()
-    }
-
-    /// The outputs of the tools, in order, with how they ended.
-    fn tools(&self) -> Vec<(&str, Option<ToolStatus>)> {
-        self.events
-            .iter()
-            .filter_map(|event| {
-                if let EventBody::ToolResult { output, status, .. } = event {
-                    Some((output.as_str(), *status))
-                } else {
-                    None
-                }
-            })
-            .collect()
-    }
-
-    fn has(&self, wanted: &EventBody) -> bool {
-        self.events.contains(wanted)
-    }
-}
-
-/// A word that nobody can guess.
-fn word() -> Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/uuid")?
-        .trim_end()
-        .replace('-', ""))
-}
+const CLAUDE: Cli = Cli {
+    id: "claude",
+    args: &[],
+    env: &[
+        ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8080"),
+        ("ANTHROPIC_API_KEY", "any"),
+        ("CLAUDE_CODE_MAX_RETRIES", "1"),
+    ],
+};
 
 #[test]
 fn it_answers() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.say("[scenario:text] hi", None)?;
     assert_eq!(told.result.outcome, Outcome::Succeeded);
     assert_eq!(told.result.output, "Hello from the scripted model.");
@@ -102,7 +52,7 @@ fn it_answers() -> Result<()> {
 
 #[test]
 fn it_thinks_before_it_answers() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.say("[scenario:thinking] hi", None)?;
     assert_eq!(told.result.output, "Thought, then said.");
     assert!(told.has(&EventBody::Thinking {
@@ -113,7 +63,7 @@ fn it_thinks_before_it_answers() -> Result<()> {
 
 #[test]
 fn it_uses_a_tool() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.say("[scenario:shell] go", None)?;
     assert_eq!(told.result.outcome, Outcome::Succeeded);
     let tools = told.tools();
@@ -127,7 +77,7 @@ fn it_uses_a_tool() -> Result<()> {
 /// The rewrite arrives in time though the first message follows `initialize` at once.
 #[test]
 fn what_would_run_in_the_background_gives_its_output() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.say("[scenario:background] go", None)?;
     assert_eq!(told.result.output, "It ran.");
     assert_eq!(told.tools(), [("scripted-42", Some(ToolStatus::Completed))]);
@@ -136,7 +86,7 @@ fn what_would_run_in_the_background_gives_its_output() -> Result<()> {
 
 #[test]
 fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let word = word()?;
     let first = lab.say(&format!("[scenario:text] Remember the word {word}."), None)?;
     let session = first.session()?;
@@ -164,7 +114,7 @@ fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
 
 #[test]
 fn an_unknown_session_is_rejected_with_evidence() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let unknown = "11111111-2222-4333-8444-555555555555";
     let told = lab.say("[scenario:text] hi", Some(unknown))?;
     assert_eq!(told.class(), Some(FailureClass::SessionRejected));
@@ -181,7 +131,7 @@ fn an_unknown_session_is_rejected_with_evidence() -> Result<()> {
 
 #[test]
 fn it_can_be_interrupted_in_a_tool_and_resumed() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.run("[scenario:long-command] go", None, |event| {
         matches!(event, EventBody::ToolUse { .. }).then_some(HostCommand::Interrupt)
     })?;
@@ -205,7 +155,7 @@ fn it_can_be_interrupted_in_a_tool_and_resumed() -> Result<()> {
 
 #[test]
 fn it_can_be_interrupted_while_it_answers() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     let told = lab.run("[scenario:slow-text] go", None, |event| {
         matches!(event, EventBody::Status { .. }).then_some(HostCommand::Interrupt)
     })?;
@@ -220,7 +170,7 @@ fn it_can_be_interrupted_while_it_answers() -> Result<()> {
 
 #[test]
 fn failures_of_the_provider_have_their_class() -> Result<()> {
-    let lab = lab!();
+    let lab = lab!(CLAUDE);
     for (scenario, class) in [
         ("http-401", FailureClass::ProviderAuth),
         ("http-529", FailureClass::ProviderOverloaded),

@@ -4,8 +4,9 @@ use crds::conditions::{self as merge, Status, Wanted};
 use crds::{READY, Runtime, RuntimeStatus, labels, runtime_reason as reason};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
+use protocol::providers;
 
-use crate::catalog::{Catalog, SUPPORTED};
+use crate::catalog::{Catalog, is_supported};
 use crate::context::{Context, Key};
 use crate::error::Error;
 use crate::kube_writes::{KubePoint, WriteError};
@@ -85,11 +86,10 @@ fn ready(runtime: &Runtime, failed: Option<&WriteError>) -> Wanted {
         message,
     };
     let provider = runtime.spec.provider;
-    if !SUPPORTED.contains(&provider) {
-        let known: Vec<_> = SUPPORTED.iter().map(|provider| provider.as_str()).collect();
+    if !is_supported(provider) {
         let message = format!(
             "The runner has no adapter for {provider} yet. Supported: {}.",
-            known.join(", ")
+            providers::DRIVEN.join(", ")
         );
         return want(Status::False, reason::PROVIDER_NOT_SUPPORTED, message);
     }
@@ -114,7 +114,7 @@ mod tests {
     fn readiness_follows_from_provider_and_policies() {
         let known = fixtures::runtime("claude");
         let mut unknown = known.clone();
-        unknown.spec.provider = crds::Provider::Codex;
+        unknown.spec.provider = crds::Provider::Dsh;
         let failed = WriteError {
             point: KubePoint::BasePolicy,
             cause: crate::kube_writes::WriteCause::TimedOut,

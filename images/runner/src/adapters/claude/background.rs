@@ -4,8 +4,8 @@
 use protocol::{EventBody, FailureClass};
 use serde_json::Value;
 
-use super::frame::{cut, list, text};
-use super::verdict::{Fault, Judgement};
+use crate::adapters::ending::{Fault, Judgement};
+use crate::adapters::frame::{cut, list, text};
 
 /// How many pieces of work are told apart.
 const REMEMBERED: usize = 16;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::control;
 use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::flags::{self, Reserved, Takes};
+use crate::adapters::stores::is_uuid;
 
 /// Tools that wait for someone who is not there, or promise to come back after the process is gone.
 const DISALLOWED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate,Monitor";
@@ -89,8 +90,8 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
 }
 
 /// The one file in which `session` may lie.
-pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
-    if uuid_of(session).is_none() {
+pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+    if !is_uuid(session) {
         return Vec::new();
     }
     let root = match place.env.get("CLAUDE_CONFIG_DIR") {
@@ -115,13 +116,6 @@ fn project_folder(cwd: &str) -> String {
         }
     };
     cwd.chars().map(dashed).collect()
-}
-
-/// The id when it has the form of one of this CLI's, a UUID with dashes.
-fn uuid_of(session: &str) -> Option<&str> {
-    let shape = session.split('-').map(str::len).eq([8, 4, 4, 4, 12]);
-    let digits = session.chars().all(|c| c == '-' || c.is_ascii_hexdigit());
-    (shape && digits).then_some(session)
 }
 
 #[cfg(test)]

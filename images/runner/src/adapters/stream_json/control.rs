@@ -4,7 +4,7 @@
 use protocol::{EventBody, LogLevel};
 use serde_json::{Value, json};
 
-use super::frame::{flag, log, text};
+use crate::adapters::frame::{flag, log, text};
 
 /// Names the callback for [`initialize`]; any string does.
 const PRE_TOOL_USE: &str = "pre-tool-use";

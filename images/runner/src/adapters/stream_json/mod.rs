@@ -5,9 +5,7 @@
 //! `result` frame, [`control`] writes what goes to the CLI.
 
 pub(super) mod control;
-pub(super) mod frame;
 
-mod calls;
 mod transcript;
 mod usage;
 pub(super) mod verdict;

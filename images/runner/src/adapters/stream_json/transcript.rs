@@ -4,8 +4,8 @@ use protocol::{EventBody, LogLevel, ToolStatus};
 use serde_json::Value;
 
 use super::Meter;
-use super::calls::Calls;
-use super::frame::{content_text, flag, is_nested, list, log, text};
+use crate::adapters::calls::Calls;
+use crate::adapters::frame::{content_text, flag, is_nested, list, log, text};
 
 /// Model of the frames in which a CLI words a failure of its own as if the agent had said it.
 const SYNTHETIC: &str = "<synthetic>";

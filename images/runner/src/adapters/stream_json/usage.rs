@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use protocol::TokenUsage;
 use serde_json::Value;
 
-use super::frame::{count, text};
+use crate::adapters::frame::{count, text};
 
 /// Models that are told apart; a run names one or two.
 const MODELS: usize = 32;

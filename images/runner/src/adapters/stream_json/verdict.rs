@@ -1,34 +1,13 @@
 //! Judgement of a `result` frame. Flags of success mislead (a failure of the provider is worded as one), so
 //! the reason comes first, then the error flag, then the subtype; what is unknown is a failure.
 
-use protocol::{FailureClass, limits};
+use protocol::FailureClass;
 use serde_json::Value;
 
-use super::frame::{count, cut, list, text};
 use super::transcript::Turn;
+use crate::adapters::ending::{Fault, Judgement};
+use crate::adapters::frame::{count, list, text};
 use crate::classify;
-
-/// How a turn ended.
-pub(in crate::adapters) type Judgement = Result<String, Fault>;
-
-/// Why a turn is no success.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::adapters) struct Fault {
-    /// The class.
-    pub(in crate::adapters) class: FailureClass,
-    /// The particulars.
-    pub(in crate::adapters) message: String,
-}
-
-impl Fault {
-    /// A fault, its message cut to what a result may hold.
-    pub(in crate::adapters) fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            message: cut(message.into(), limits::MESSAGE_BYTES),
-        }
-    }
-}
 
 /// The answer in a `result` frame, or why it is none. `interrupted`: we asked for the end of the turn.
 pub(in crate::adapters) fn judge(frame: &Value, turn: &Turn, interrupted: bool) -> Judgement {

@@ -9,21 +9,34 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use protocol::EventBody;
+use protocol::{EventBody, FailureClass, ToolStatus};
 use runner::adapter::{
-    Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, TimerId,
+    Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, Provider,
+    TimerId,
 };
 use runner::adapters;
 
 /// No run takes this long, on a busy machine neither.
 const DEADLINE: Duration = Duration::from_secs(90);
-/// The model's, in a network where nobody else is.
+/// The model's, in a network where nobody else is. The addresses in the programs' settings name it too.
 const PORT: &str = "8080";
 /// Lines that wait for the adapter. A full channel blocks the reader, and with it the program.
 const WAITING_LINES: usize = 256;
 
+/// A real program, and what it needs to be driven by the model.
+#[derive(Clone, Copy)]
+pub(crate) struct Cli {
+    /// The provider, and the name of the installer.
+    pub(crate) id: &'static str,
+    /// Arguments that a Runtime would give.
+    pub(crate) args: &'static [&'static str],
+    /// Variables that a Runtime would set.
+    pub(crate) env: &'static [(&'static str, &'static str)],
+}
+
 /// The model's network, home and working directory. Ends with its value.
 pub(crate) struct Lab {
+    cli: Cli,
     program: PathBuf,
     folder: tempfile::TempDir,
     model: Child,
@@ -40,40 +53,63 @@ pub(crate) struct Told {
 }
 
 /// Why the real program cannot be run here; nothing when it can.
-pub(crate) fn lacking() -> Option<String> {
+pub(crate) fn lacking(cli: Cli) -> Option<String> {
     if std::fs::metadata("/proc/self").map_or(true, |own| own.uid() != 0) {
         return Some("a network of its own needs root".to_owned());
     }
-    let program = program();
-    match program {
+    match cli.program() {
         Ok(program) if program.is_file() => None,
         Ok(program) => Some(format!(
-            "no {}; images/runner/tests/install-claude.sh installs it",
-            program.display()
+            "no {}; images/runner/tests/install-{}.sh installs it",
+            program.display(),
+            cli.id
         )),
         Err(error) => Some(format!("{error:#}")),
     }
 }
 
+/// Gives the test a lab, or says why there is none and leaves. In CI that is a failure.
+macro_rules! lab {
+    ($cli:expr) => {
+        match $crate::lab::lacking($cli) {
+            None => $crate::lab::Lab::start($cli)?,
+            Some(why) => {
+                println!("skipped: {why}");
+                anyhow::ensure!(
+                    std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+                    "skipped in CI: {why}"
+                );
+                return Ok(());
+            }
+        }
+    };
+}
+pub(crate) use lab;
+
 fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-fn program() -> Result<PathBuf> {
-    let output = Command::new(source("tests/install-claude.sh"))
-        .arg("--where")
-        .output()?;
-    ensure!(
-        output.status.success(),
-        "install-claude.sh --where: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    Ok(String::from_utf8(output.stdout)?.trim_end().into())
+impl Cli {
+    fn program(self) -> Result<PathBuf> {
+        let installer = format!("tests/install-{}.sh", self.id);
+        let output = Command::new(source(&installer)).arg("--where").output()?;
+        ensure!(
+            output.status.success(),
+            "{installer} --where: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?.trim_end().into())
+    }
+
+    fn provider(self) -> Result<&'static dyn Provider> {
+        adapters::find(self.id).context("there is no adapter")
+    }
 }
 
 impl Lab {
     /// Starts the model and waits until it listens.
-    pub(crate) fn start() -> Result<Self> {
+    pub(crate) fn start(cli: Cli) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         for name in ["home", "work"] {
             std::fs::create_dir(folder.path().join(name))?;
@@ -91,7 +127,8 @@ impl Lab {
             .context("starting the scripted model")?;
         let stdout = model.stdout.take().context("stdout")?;
         let lab = Self {
-            program: program()?,
+            program: cli.program()?,
+            cli,
             folder,
             model,
         };
@@ -117,9 +154,11 @@ impl Lab {
             cwd: &cwd,
             env: &env,
         };
-        adapters::find("claude")
-            .map(|claude| claude.session_files(&place, session))
-            .unwrap_or_default()
+        let provider = self.cli.provider();
+        provider.map_or_else(
+            |_| Vec::new(),
+            |provider| provider.session_files(&place, session),
+        )
     }
 
     /// Runs the program once. `watch` sees each event and may want something of the program.
@@ -132,7 +171,7 @@ impl Lab {
         let launch = Launch {
             command: vec![self.program.display().to_string()],
             launch_prefix: Vec::new(),
-            args: Vec::new(),
+            args: self.cli.args.iter().map(ToString::to_string).collect(),
             model: None,
             cwd: self.folder.path().join("work"),
             home: self.folder.path().join("home"),
@@ -140,9 +179,7 @@ impl Lab {
             resume: resume.map(str::to_owned),
             message: message.to_owned(),
         };
-        let (line, adapter) = adapters::find("claude")
-            .context("no adapter for claude")?
-            .launch(&launch);
+        let (line, adapter) = self.cli.provider()?.launch(&launch);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
         Drive {
             process,
@@ -179,9 +216,7 @@ impl Lab {
                 "PATH",
                 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             )
-            .env("ANTHROPIC_BASE_URL", format!("http://127.0.0.1:{PORT}"))
-            .env("ANTHROPIC_API_KEY", "any")
-            .env("CLAUDE_CODE_MAX_RETRIES", "1");
+            .envs(self.cli.env.iter().copied());
         command
     }
 }
@@ -269,6 +304,7 @@ struct Drive<W> {
 
 impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
     fn until_done(mut self) -> Result<Told> {
+        self.give(Input::Started)?;
         loop {
             let end = self.began + DEADLINE;
             let (next, timer) = self
@@ -346,4 +382,52 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
             signal: status.signal(),
         })
     }
+}
+
+impl Lab {
+    /// Runs the program once with nobody watching.
+    pub(crate) fn say(&self, message: &str, resume: Option<&str>) -> Result<Told> {
+        self.run(message, resume, |_| None)
+    }
+}
+
+impl Told {
+    /// The conversation that it left.
+    pub(crate) fn session(&self) -> Result<&str> {
+        self.result
+            .session
+            .as_deref()
+            .with_context(|| format!("no session: {:?}", self.result))
+    }
+
+    /// The class of its failure.
+    pub(crate) fn class(&self) -> Option<FailureClass> {
+        self.result.outcome.class()
+    }
+
+    /// The outputs of the tools, in order, with how they ended.
+    pub(crate) fn tools(&self) -> Vec<(&str, Option<ToolStatus>)> {
+        self.events
+            .iter()
+            .filter_map(|event| {
+                if let EventBody::ToolResult { output, status, .. } = event {
+                    Some((output.as_str(), *status))
+                } else {
+                    None
+                }
+            })
+            .collect()
+    }
+
+    /// Whether this was told.
+    pub(crate) fn has(&self, wanted: &EventBody) -> bool {
+        self.events.contains(wanted)
+    }
+}
+
+/// A word that nobody can guess.
+pub(crate) fn word() -> Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/uuid")?
+        .trim_end()
+        .replace('-', ""))
 }

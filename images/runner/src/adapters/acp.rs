@@ -1,0 +1,181 @@
+//! Agents that speak ACP, the Agent Client Protocol (protocols, family D). One client drives them all: a
+//! session is opened or gone on with, set up, and given one prompt, whose answer decides. What tells one agent
+//! from another is a [`Dialect`] in a small file of its own.
+
+mod claude_agent;
+mod codex;
+mod content;
+mod dialect;
+mod finish;
+mod gemini;
+mod generic;
+mod hermes;
+mod kimi;
+mod meter;
+mod permissions;
+mod run;
+mod sessions;
+mod stderr;
+mod tools;
+mod updates;
+mod verdict;
+mod vibe;
+
+use std::path::PathBuf;
+
+use self::dialect::{Dialect, Model};
+use self::run::Run;
+use super::flags;
+use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
+
+/// An agent that speaks ACP.
+pub(super) struct Acp(&'static Dialect);
+
+pub(super) const GEMINI: Acp = Acp(&gemini::DIALECT);
+pub(super) const KIMI: Acp = Acp(&kimi::DIALECT);
+pub(super) const VIBE: Acp = Acp(&vibe::DIALECT);
+pub(super) const HERMES: Acp = Acp(&hermes::DIALECT);
+pub(super) const CLAUDE_AGENT: Acp = Acp(&claude_agent::DIALECT);
+pub(super) const CODEX: Acp = Acp(&codex::DIALECT);
+pub(super) const GENERIC: Acp = Acp(&generic::DIALECT);
+
+impl Provider for Acp {
+    fn id(&self) -> &'static str {
+        self.0.id
+    }
+
+    fn context_file(&self) -> &'static str {
+        self.0.context_file
+    }
+
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+        (self.0.session_files)(place, session)
+    }
+
+    fn ladder(&self) -> Ladder {
+        self.0.ladder
+    }
+
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+        (
+            command_line(self.0, launch),
+            Box::new(Run::new(self.0, launch)),
+        )
+    }
+}
+
+/// The command line of one run. Everything else is said once it runs.
+fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
+    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, dialect.reserved, "launchPrefix");
+    let (args, more) = flags::keep(&launch.args, dialect.reserved, "args");
+    notes.extend(more);
+
+    let mut argv = if launch.command.is_empty() {
+        vec![dialect.program.to_owned()]
+    } else {
+        launch.command.clone()
+    };
+    argv.extend(prefix);
+    argv.extend(dialect.args.iter().map(ToString::to_string));
+    if let (Model::Flag(flag), Some(model)) = (dialect.model, &launch.model) {
+        argv.extend([flag.to_owned(), model.clone()]);
+    }
+    argv.extend(args);
+    let root_env = if launch.root { dialect.root_env } else { &[] };
+    let env = dialect.env.iter().chain(root_env);
+    CommandLine {
+        argv,
+        env_defaults: env
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        stdin: Vec::new(),
+        notes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch() -> Launch {
+        Launch {
+            command: Vec::new(),
+            launch_prefix: Vec::new(),
+            args: Vec::new(),
+            model: None,
+            cwd: "/workspace/work".into(),
+            home: "/workspace/home".into(),
+            root: false,
+            resume: None,
+            message: "Say hi please".to_owned(),
+        }
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn command_lines() {
+        let full = Launch {
+            args: words(&["--extra", "1"]),
+            model: Some("m".to_owned()),
+            ..launch()
+        };
+        for (acp, plain, with_all) in [
+            (
+                GEMINI,
+                "gemini --acp --skip-trust",
+                "gemini --acp --skip-trust -m m --extra 1",
+            ),
+            (KIMI, "kimi acp", "kimi acp --extra 1"),
+            (VIBE, "vibe-acp", "vibe-acp --extra 1"),
+            (HERMES, "hermes acp", "hermes acp --extra 1"),
+            (
+                CLAUDE_AGENT,
+                "claude-agent-acp",
+                "claude-agent-acp --extra 1",
+            ),
+            (CODEX, "codex-acp", "codex-acp --extra 1"),
+            (GENERIC, "acp", "acp --extra 1"),
+        ] {
+            let argv = |launch| command_line(acp.0, launch).argv.join(" ");
+            assert_eq!(
+                (argv(&launch()).as_str(), argv(&full).as_str()),
+                (plain, with_all)
+            );
+        }
+        let other = Launch {
+            command: words(&["agent", "--stdio"]),
+            launch_prefix: words(&["acp", "x"]),
+            ..launch()
+        };
+        assert_eq!(
+            command_line(KIMI.0, &other).argv.join(" "),
+            "agent --stdio x acp"
+        );
+    }
+
+    #[test]
+    fn reserved_flags_are_left_out_with_a_note() {
+        for acp in [GEMINI, KIMI, VIBE, HERMES, CLAUDE_AGENT, CODEX, GENERIC] {
+            for (flag, _) in acp.0.reserved {
+                let args = vec![format!("{flag}=v")];
+                let line = command_line(acp.0, &Launch { args, ..launch() });
+                assert_eq!(line.argv, command_line(acp.0, &launch()).argv, "{flag}");
+                assert_eq!(line.notes.len(), 1, "{flag}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_root_calls_itself_a_sandbox() {
+        let sandbox = |root| {
+            let line = command_line(CLAUDE_AGENT.0, &Launch { root, ..launch() });
+            line.env_defaults
+                .iter()
+                .any(|(name, _)| name == "IS_SANDBOX")
+        };
+        assert!(sandbox(true) && !sandbox(false));
+    }
+}

@@ -1,0 +1,106 @@
+//! The end of a run: what it comes to, and what became of the session that was to go on.
+
+use protocol::FailureClass;
+
+use super::run::Run;
+use super::verdict;
+use crate::adapter::{Exit, Output, ResumeOutcome};
+use crate::adapters::ending::{Ending, Fault, Judgement};
+use crate::adapters::frame::text;
+use crate::classify;
+
+impl Run {
+    /// The run is over.
+    pub(super) fn finish(&mut self, exit: Option<Exit>, out: &mut Vec<Output>) {
+        self.done = true;
+        let mut events = Vec::new();
+        self.updates.close(&mut events);
+        out.extend(events.into_iter().map(Output::Event));
+        let judgement = self.judge();
+        if let Err(fault) = &judgement
+            && self.launch.resume.is_some()
+            && classify::refuses_history(&fault.message)
+        {
+            self.rejection = Some(fault.message.clone());
+        }
+        let id = self.dialect.id;
+        let resume = match (
+            self.launch.resume.take(),
+            self.rejection.take(),
+            self.doubt.take(),
+        ) {
+            (None, _, _) => (None, ResumeOutcome::NotAsked),
+            (asked, Some(words), _) => (asked, ResumeOutcome::Rejected(words)),
+            (asked, None, Some(words)) => (asked, ResumeOutcome::Unknown(words)),
+            (Some(asked), None, None) => {
+                let outcome = if self.session.is_some() {
+                    ResumeOutcome::Continued(format!("{id} went on with session {asked}"))
+                } else {
+                    ResumeOutcome::Unknown(format!("{id} opened no session"))
+                };
+                (Some(asked), outcome)
+            }
+        };
+        let (asked, resume) = resume;
+        // Some do not keep a new session that failed before its first prompt.
+        let kept = asked.is_some() || self.begun;
+        let ending = Ending {
+            judgement,
+            exit,
+            session: self.session.take().filter(|_| kept),
+            asked,
+            usage: self.meter.total(),
+            resume,
+        };
+        out.push(Output::Done(ending.result()));
+    }
+
+    fn judge(&mut self) -> Judgement {
+        if let Some(fault) = self.fault.take() {
+            return Err(fault);
+        }
+        let id = self.dialect.id;
+        let ended = |words: &str| Fault::new(FailureClass::CliCrashed, format!("{id} {words}"));
+        match self.answer.take() {
+            Some(Ok(result)) => {
+                let silent = !self.updates.active() && self.updates.notices().is_empty();
+                if self.dialect.refuses_when_lost
+                    && self.launch.resume.is_some()
+                    && text(&result, "stopReason") == "refusal"
+                    && silent
+                {
+                    let words = format!("{id} could not restore the session");
+                    self.rejection = Some(words.clone());
+                    return Err(Fault::new(FailureClass::SessionRejected, words));
+                }
+                let judgement =
+                    verdict::judge(self.dialect, &result, &self.updates, self.interrupted);
+                self.with_stderr(judgement)
+            }
+            Some(Err(_)) | None if self.interrupted => Err(Fault::new(
+                FailureClass::Cancelled,
+                "the run was interrupted before it had a result",
+            )),
+            Some(Err(refusal)) => Err(verdict::of_refusal(&refusal, "the turn failed")),
+            None => Err(ended("ended without a result")),
+        }
+    }
+
+    /// A turn that ended as if all were well did not, where stderr says why.
+    fn with_stderr(&self, judgement: Judgement) -> Judgement {
+        let silent = match &judgement {
+            Ok(output) => output.is_empty(),
+            Err(fault) if fault.class == FailureClass::EmptyOutput => true,
+            Err(_) => return judgement,
+        };
+        let failure = self.stderr.failure(silent);
+        match failure.filter(|_| self.dialect.fails_on_stderr) {
+            None => judgement,
+            Some(detail) => {
+                let class = classify::classify_or(detail, FailureClass::ProviderServerError);
+                let message = format!("{} provider error: {detail}", self.dialect.id);
+                Err(Fault::new(class, message))
+            }
+        }
+    }
+}

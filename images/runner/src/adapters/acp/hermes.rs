@@ -1,0 +1,40 @@
+//! Hermes (0.19.0, installed with its `acp` extra).
+
+use super::dialect::{BASE, Dialect, Model, Naming};
+use crate::adapters::flags::Takes;
+use crate::adapters::frame::text;
+
+pub(super) const DIALECT: Dialect = Dialect {
+    id: "hermes",
+    program: "hermes",
+    args: &["acp"],
+    reserved: &[
+        ("acp", Takes::Nothing),
+        ("-z", Takes::Value),
+        ("--oneshot", Takes::Value),
+        ("-m", Takes::Value),
+        ("--model", Takes::Value),
+        ("--provider", Takes::Value),
+        ("-t", Takes::Value),
+        ("--toolsets", Takes::Value),
+        ("-r", Takes::Value),
+        ("--resume", Takes::Value),
+        ("-s", Takes::Value),
+        ("--skills", Takes::Value),
+        ("--usage-file", Takes::Value),
+        ("-c", Takes::MaybeValue),
+        ("--continue", Takes::MaybeValue),
+    ],
+    env: &[("NO_COLOR", "1"), ("HERMES_YOLO_MODE", "1")],
+    // It takes any session: in one that it does not know it refuses the prompt, or works under another id.
+    refuses_when_lost: true,
+    renamed: |opened| {
+        let meta = opened.get("_meta").and_then(|meta| meta.get("hermes"));
+        let provenance = meta.and_then(|meta| meta.get("sessionProvenance"));
+        provenance.map_or("", |provenance| text(provenance, "acpSessionId"))
+    },
+    model: Model::WhenOpened,
+    tools: Naming::Hermes,
+    fails_on_stderr: true,
+    ..BASE
+};

@@ -1,0 +1,409 @@
+//! Codex over its app-server (protocols, family B): a thread is started or resumed, one turn runs in it, and
+//! `turn/completed` decides. Then stdin is closed and the process ends.
+
+mod items;
+mod launch;
+mod meter;
+mod notices;
+mod requests;
+mod verdict;
+
+pub(super) use launch::session_files;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, limits};
+use serde_json::{Value, json};
+
+use self::items::Items;
+use self::meter::Meter;
+use super::ending::{Ending, Fault, Judgement};
+use super::frame::{cut, log, text};
+use super::json_rpc::{Client, Incoming, Refusal, Version};
+use crate::adapter::{
+    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
+    ResumeOutcome, TimerId,
+};
+use crate::classify;
+
+/// `initialize` is answered within this time.
+const INITIALIZE: Duration = Duration::from_secs(30);
+/// So is everything else until the turn runs.
+const HANDSHAKE: Duration = Duration::from_secs(60);
+/// After the end of the turn a process that hangs is given this long.
+const LINGER: Duration = Duration::from_secs(10);
+
+const HANDSHAKE_TIMER: TimerId = TimerId(0);
+const REST_TIMER: TimerId = TimerId(1);
+const LINGER_TIMER: TimerId = TimerId(2);
+
+/// Codex.
+pub(super) struct Codex;
+
+impl Provider for Codex {
+    fn id(&self) -> &'static str {
+        "codex"
+    }
+
+    fn context_file(&self) -> &'static str {
+        "AGENTS.md"
+    }
+
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+        session_files(place, session)
+    }
+
+    fn ladder(&self) -> Ladder {
+        Ladder {
+            interrupt: Duration::from_secs(2),
+            close: Duration::from_secs(10),
+            term: Duration::from_secs(2),
+        }
+    }
+
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+        (launch::command_line(launch), Box::new(Run::new(launch)))
+    }
+}
+
+/// True for words with which Codex says that it can never go on with the thread: it does not know it, or has
+/// kept nothing of it.
+fn rejects_thread(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let nothing_kept = words.contains("session metadata") && words.contains("is empty");
+    nothing_kept
+        || ["no rollout found", "invalid session id", "thread not found"]
+            .iter()
+            .any(|phrase| words.contains(phrase))
+}
+
+/// Calls of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Initialize,
+    Thread,
+    Turn,
+    Interrupt,
+}
+
+/// One run.
+struct Run {
+    asked: Option<String>,
+    model: Option<String>,
+    cwd: String,
+    message: String,
+    rpc: Client<Call>,
+    version: String,
+    thread: Option<String>,
+    turn: Option<String>,
+    /// Words with which the thread asked for was refused.
+    rejection: Option<String>,
+    items: Items,
+    meter: Meter,
+    /// The last failure that Codex does not get over.
+    fault: Option<Fault>,
+    judgement: Option<Judgement>,
+    input_open: bool,
+    interrupted: bool,
+    done: bool,
+}
+
+impl Adapter for Run {
+    fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+        if self.done {
+            return;
+        }
+        match input {
+            Input::Started => {
+                let params = json!({
+                    "clientInfo": {"name": "mooring", "title": "Mooring", "version": env!("CARGO_PKG_VERSION")},
+                    "capabilities": {"experimentalApi": true},
+                });
+                self.call(Call::Initialize, "initialize", &params, out);
+                wait(HANDSHAKE_TIMER, INITIALIZE, out);
+            }
+            Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
+            Input::StdoutTooLong(bytes) => {
+                // It may have been a question, and an unanswered one stops the turn.
+                let message =
+                    format!("codex wrote a line of {bytes} bytes, which no frame may have");
+                self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+            }
+            Input::Stderr(line) => out.push(Output::Event(log(
+                LogLevel::Debug,
+                format!("stderr: {}", String::from_utf8_lossy(line)),
+            ))),
+            Input::Timer(HANDSHAKE_TIMER) => {
+                if self.turn.is_none() && self.judgement.is_none() {
+                    let message = "codex did not answer in time, before its turn began";
+                    self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                }
+            }
+            Input::Timer(REST_TIMER) => {
+                if self.judgement.is_none() {
+                    let judgement = match self.fault.take() {
+                        Some(fault) => Err(fault),
+                        None => verdict::of_answer(self.items.answer()),
+                    };
+                    self.judged(judgement, out);
+                }
+            }
+            Input::Timer(LINGER_TIMER) => self.finish(None, out),
+            Input::Timer(_) => {}
+            Input::Exited(exit) => self.finish(Some(exit), out),
+            Input::Host(HostCommand::Interrupt) => {
+                self.interrupted = true;
+                self.interrupt(out);
+            }
+        }
+    }
+}
+
+impl Run {
+    fn new(launch: &Launch) -> Self {
+        Self {
+            asked: launch.resume.clone(),
+            model: launch.model.clone(),
+            cwd: launch.cwd.display().to_string(),
+            message: launch.message.clone(),
+            rpc: Client::new(Version::Unsaid),
+            version: String::new(),
+            thread: None,
+            turn: None,
+            rejection: None,
+            items: Items::default(),
+            meter: Meter::default(),
+            fault: None,
+            judgement: None,
+            input_open: true,
+            interrupted: false,
+            done: false,
+        }
+    }
+
+    fn write(&self, line: Vec<u8>, out: &mut Vec<Output>) {
+        if self.input_open {
+            out.push(Output::Write(line));
+        }
+    }
+
+    fn call(&mut self, call: Call, method: &str, params: &Value, out: &mut Vec<Output>) {
+        let line = self.rpc.call(call, method, params);
+        self.write(line, out);
+    }
+
+    fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
+        match self.rpc.read(line) {
+            Incoming::Answer { call, result } => self.answered(call, result, out),
+            Incoming::Request { id, method, params } => {
+                let answer = match requests::answer(&method, &params, self.interrupted) {
+                    Some(result) => self.rpc.answer(&id, &result),
+                    None => {
+                        let message = format!("codex asked for {method}, which is not served here");
+                        out.push(Output::Event(log(LogLevel::Warn, message)));
+                        self.rpc.refuse(&id, &method)
+                    }
+                };
+                self.write(answer, out);
+            }
+            Incoming::Notice { method, params } => self.notice(&method, &params, line, out),
+            Incoming::Other if line.trim().is_empty() => {}
+            Incoming::Other => out.push(Output::Event(log(
+                LogLevel::Debug,
+                format!("stdout: {line}"),
+            ))),
+        }
+    }
+
+    fn answered(&mut self, call: Call, result: Result<Value, Refusal>, out: &mut Vec<Output>) {
+        let result = match (call, result) {
+            (_, Ok(result)) => result,
+            // It was over already.
+            (Call::Interrupt, Err(refusal)) => {
+                out.push(Output::Event(log(LogLevel::Debug, refusal.words)));
+                return;
+            }
+            (_, Err(refusal)) => {
+                self.refused(call, &refusal, out);
+                return;
+            }
+        };
+        match call {
+            Call::Initialize => {
+                let agent = text(&result, "userAgent");
+                let version = agent.split_once('/').map_or(agent, |(_, rest)| rest);
+                let version = version.split(' ').next().unwrap_or_default();
+                version.clone_into(&mut self.version);
+                let initialized = self.rpc.notify("initialized", None);
+                self.write(initialized, out);
+                self.open_thread(out);
+            }
+            Call::Thread => self.opened(&result, out),
+            Call::Turn => {
+                let turn = result.get("turn").map(|turn| text(turn, "id").to_owned());
+                self.began(turn.unwrap_or_default(), out);
+            }
+            Call::Interrupt => {}
+        }
+    }
+
+    /// A thread, or the one that is to go on. Without `cwd` and the policies a resumed one would keep its own.
+    fn open_thread(&mut self, out: &mut Vec<Output>) {
+        let mut params = json!({
+            "cwd": self.cwd,
+            // The pod is the sandbox.
+            "approvalPolicy": "never",
+            "sandbox": "danger-full-access",
+        });
+        if let Some(model) = &self.model {
+            params["model"] = json!(model);
+        }
+        let method = match &self.asked {
+            Some(thread) => {
+                params["threadId"] = json!(thread);
+                // Else the whole history comes in one line.
+                params["excludeTurns"] = json!(true);
+                "thread/resume"
+            }
+            None => "thread/start",
+        };
+        self.call(Call::Thread, method, &params, out);
+        wait(HANDSHAKE_TIMER, HANDSHAKE, out);
+    }
+
+    fn opened(&mut self, result: &Value, out: &mut Vec<Output>) {
+        let thread = result.get("thread").map_or("", |thread| text(thread, "id"));
+        if thread.is_empty() {
+            let fault = Fault::new(FailureClass::CliCrashed, "codex named no thread");
+            self.fail(fault, out);
+            return;
+        }
+        if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != thread) {
+            let words = format!("codex opened thread {thread} where {asked} was asked for");
+            self.reject(words, out);
+            return;
+        }
+        self.thread = Some(thread.to_owned());
+        self.meter.model(result);
+        let headline = format!("Codex {} with {}", self.version, text(result, "model"));
+        out.push(Output::Event(log(LogLevel::Info, headline)));
+        let params = json!({
+            "threadId": thread,
+            "input": [{"type": "text", "text": self.message}],
+        });
+        self.call(Call::Turn, "turn/start", &params, out);
+        wait(HANDSHAKE_TIMER, HANDSHAKE, out);
+    }
+
+    /// The turn runs. Only now is the thread one that a later run can resume: before, Codex has not kept it.
+    fn began(&mut self, turn: String, out: &mut Vec<Output>) {
+        if turn.is_empty() || self.turn.is_some() {
+            return;
+        }
+        self.turn = Some(turn);
+        out.push(Output::Event(EventBody::Status {
+            status: "running".to_owned(),
+            session_id: self.thread.clone(),
+        }));
+        if self.interrupted {
+            self.interrupt(out);
+        }
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Output>) {
+        let (Some(thread), Some(turn)) = (&self.thread, &self.turn) else {
+            // Once the turn was asked for, its name comes with the answer.
+            if !self.rpc.waits(Call::Turn) {
+                let fault = Fault::new(
+                    FailureClass::Cancelled,
+                    "the run was interrupted before its turn began",
+                );
+                self.fail(fault, out);
+            }
+            return;
+        };
+        if self.judgement.is_none() && !self.rpc.waits(Call::Interrupt) {
+            let params = json!({"threadId": thread, "turnId": turn});
+            self.call(Call::Interrupt, "turn/interrupt", &params, out);
+        }
+    }
+
+    fn refused(&mut self, call: Call, refusal: &Refusal, out: &mut Vec<Output>) {
+        let words = &refusal.words;
+        let of_thread = call == Call::Thread || call == Call::Turn;
+        if of_thread && self.asked.is_some() && rejects_thread(words) {
+            self.reject(words.clone(), out);
+            return;
+        }
+        let class = classify::classify_or(words, FailureClass::CliCrashed);
+        let message = format!("codex refused to begin: {words}");
+        self.fail(Fault::new(class, message), out);
+    }
+
+    /// The turn is over. A later judgement is a better one: the first may rest on the thread's rest alone.
+    fn judged(&mut self, judgement: Judgement, out: &mut Vec<Output>) {
+        if let Err(fault) = &judgement
+            && self.asked.is_some()
+            && classify::refuses_history(&fault.message)
+        {
+            self.rejection = Some(fault.message.clone());
+        }
+        self.judgement = Some(judgement);
+        if std::mem::take(&mut self.input_open) {
+            out.push(Output::CloseStdin);
+        }
+        wait(LINGER_TIMER, LINGER, out);
+    }
+
+    fn reject(&mut self, words: String, out: &mut Vec<Output>) {
+        let words = cut(words, limits::MESSAGE_BYTES);
+        self.rejection = Some(words.clone());
+        self.fail(Fault::new(FailureClass::SessionRejected, words), out);
+    }
+
+    fn fail(&mut self, fault: Fault, out: &mut Vec<Output>) {
+        self.judgement = Some(Err(fault));
+        self.finish(None, out);
+    }
+
+    fn finish(&mut self, exit: Option<Exit>, out: &mut Vec<Output>) {
+        self.done = true;
+        let mut events = Vec::new();
+        self.items.close(&mut events);
+        out.extend(events.into_iter().map(Output::Event));
+        let judgement = self.judgement.take().unwrap_or_else(|| {
+            Err(match self.fault.take() {
+                _ if self.interrupted => Fault::new(
+                    FailureClass::Cancelled,
+                    "the run was interrupted before it had a result",
+                ),
+                Some(fault) => fault,
+                None => Fault::new(FailureClass::CliCrashed, "codex ended without a result"),
+            })
+        });
+        let resume = match (&self.asked, self.rejection.take()) {
+            (None, _) => ResumeOutcome::NotAsked,
+            (Some(_), Some(words)) => ResumeOutcome::Rejected(words),
+            (Some(asked), None) if self.thread.is_some() => {
+                ResumeOutcome::Continued(format!("codex resumed thread {asked}"))
+            }
+            (Some(_), None) => ResumeOutcome::Unknown("codex opened no thread".to_owned()),
+        };
+        // A new thread without a turn was never kept.
+        let kept = self.asked.is_some() || self.turn.is_some();
+        let ending = Ending {
+            judgement,
+            exit,
+            asked: self.asked.take(),
+            session: self.thread.take().filter(|_| kept),
+            usage: self.meter.total(),
+            resume,
+        };
+        out.push(Output::Done(ending.result()));
+    }
+}
+
+fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
+    out.push(Output::SetTimer { id, after });
+}

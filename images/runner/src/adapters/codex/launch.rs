@@ -1,0 +1,152 @@
+//! How Codex is started, and where it keeps its conversations.
+
+use std::path::PathBuf;
+
+use crate::adapter::{CommandLine, Launch, Place};
+use crate::adapters::flags::{self, Reserved, Takes};
+use crate::adapters::stores::{self, is_uuid};
+
+/// How it is spoken to is ours to choose.
+const RESERVED: &Reserved = &[("--listen", Takes::Value)];
+
+/// Settings of ours. They come last, and the last one counts.
+const SETTINGS: &[&str] = &[
+    // Behind an allow-list both would only run into their time-outs.
+    "check_for_update_on_startup=false",
+    "analytics.enabled=false",
+    // Agents of its own would outlive the turn, and the process ends with it.
+    "features.multi_agent=false",
+];
+
+/// Folders between the store and a file: year, month, day.
+const DEPTH: u32 = 3;
+
+/// The command line of one run. Everything else is said once it runs.
+pub(super) fn command_line(launch: &Launch) -> CommandLine {
+    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, RESERVED, "launchPrefix");
+    let (args, more) = flags::keep(&launch.args, RESERVED, "args");
+    notes.extend(more);
+
+    let mut argv = if launch.command.is_empty() {
+        vec!["codex".to_owned()]
+    } else {
+        launch.command.clone()
+    };
+    argv.extend(prefix);
+    argv.extend(["app-server", "--listen", "stdio://"].map(str::to_owned));
+    argv.extend(args);
+    for setting in SETTINGS {
+        argv.extend(["-c".to_owned(), (*setting).to_owned()]);
+    }
+    CommandLine {
+        argv,
+        env_defaults: vec![("NO_COLOR".to_owned(), "1".to_owned())],
+        stdin: Vec::new(),
+        notes,
+    }
+}
+
+/// The file in which `session` lies. Its name begins with the time at which the conversation did.
+pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+    if !is_uuid(session) {
+        return Vec::new();
+    }
+    let home = match place.env.get("CODEX_HOME") {
+        Some(moved) if !moved.is_empty() => PathBuf::from(moved),
+        _ => place.home.join(".codex"),
+    };
+    let store = home.join("sessions");
+    let ends = [format!("-{session}.jsonl"), format!("-{session}.jsonl.zst")];
+    let is_it =
+        |name: &str| name.starts_with("rollout-") && ends.iter().any(|end| name.ends_with(end));
+    match stores::find(&store, DEPTH, is_it) {
+        None => Vec::new(),
+        // A name that no file has: the answer is that it is not there, not that nobody can tell.
+        Some(found) if found.is_empty() => vec![store.join(format!("rollout-{session}.jsonl"))],
+        Some(found) => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use super::*;
+
+    const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
+    const OURS: &str = "-c check_for_update_on_startup=false -c analytics.enabled=false -c features.multi_agent=false";
+
+    fn launch() -> Launch {
+        Launch {
+            command: Vec::new(),
+            launch_prefix: Vec::new(),
+            args: Vec::new(),
+            model: None,
+            cwd: "/workspace/work".into(),
+            home: "/workspace/home".into(),
+            root: false,
+            resume: None,
+            message: "Say hi please".to_owned(),
+        }
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn command_lines() {
+        let argv = |launch: &Launch| command_line(launch).argv.join(" ");
+        assert_eq!(
+            argv(&launch()),
+            format!("codex app-server --listen stdio:// {OURS}")
+        );
+        let full = Launch {
+            command: words(&["/opt/codex"]),
+            launch_prefix: words(&["wrapped", "--listen", "ws://x"]),
+            args: words(&["-c", "'model_provider=\"x\"'", "--listen=unix://y"]),
+            model: Some("m".to_owned()),
+            resume: Some(ID.to_owned()),
+            ..launch()
+        };
+        assert_eq!(
+            argv(&full),
+            format!(
+                "/opt/codex wrapped app-server --listen stdio:// -c model_provider=\"x\" {OURS}"
+            )
+        );
+        assert_eq!(command_line(&full).notes.len(), 2);
+    }
+
+    #[test]
+    fn a_session_is_looked_for_under_its_day() {
+        let home = tempfile::tempdir().unwrap();
+        let files = |env: &BTreeMap<String, String>, session: &str| {
+            let place = Place {
+                home: home.path(),
+                cwd: Path::new("/w"),
+                env,
+            };
+            session_files(&place, session)
+        };
+        let none = BTreeMap::new();
+        let there = files(&none, ID);
+        assert!(there.len() == 1 && !there[0].exists(), "{there:?}");
+
+        let day = home.path().join(".codex/sessions/2026/11/30");
+        std::fs::create_dir_all(&day).unwrap();
+        let file = day.join(format!("rollout-2026-11-30T06-00-00-{ID}.jsonl"));
+        std::fs::write(&file, "{}").unwrap();
+        std::fs::write(day.join("rollout-other.jsonl"), "{}").unwrap();
+        assert_eq!(files(&none, ID), [file]);
+
+        let moved = BTreeMap::from([("CODEX_HOME".to_owned(), "/nowhere".to_owned())]);
+        let there = files(&moved, ID);
+        assert!(
+            there.len() == 1 && there[0].starts_with("/nowhere/sessions"),
+            "{there:?}"
+        );
+        assert_eq!(files(&none, "../../x"), Vec::<PathBuf>::new());
+    }
+}

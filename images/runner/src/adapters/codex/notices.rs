@@ -1,0 +1,97 @@
+//! What Codex says without being asked. Nested agents have threads of their own, and a resumed thread tells of
+//! turns of the past: only what belongs to our turn counts.
+
+use std::time::Duration;
+
+use protocol::{EventBody, LogLevel};
+use serde_json::Value;
+
+use super::{Call, REST_TIMER, Run, verdict, wait};
+use crate::adapter::Output;
+use crate::adapters::frame::{log, text};
+
+/// `turn/completed` follows the thread's rest within this time.
+const REST: Duration = Duration::from_secs(1);
+
+impl Run {
+    /// Something was said.
+    pub(super) fn notice(
+        &mut self,
+        method: &str,
+        params: &Value,
+        line: &str,
+        out: &mut Vec<Output>,
+    ) {
+        let thread = params.get("threadId").and_then(Value::as_str);
+        let foreign = thread.is_some_and(|thread| Some(thread) != self.thread.as_deref());
+        let turn = params.get("turn").unwrap_or(&Value::Null);
+        let turn_id = match text(params, "turnId") {
+            "" => text(turn, "id"),
+            id => id,
+        };
+        let ours = !foreign && self.turn.as_deref() == Some(turn_id);
+        let item = params.get("item").unwrap_or(&Value::Null);
+        let mut events = Vec::new();
+        match method {
+            "turn/started" if !foreign && self.rpc.waits(Call::Turn) => {
+                self.began(turn_id.to_owned(), out);
+            }
+            "turn/completed" if ours => {
+                let judgement = verdict::judge(turn, self.items.answer(), self.interrupted);
+                self.judged(judgement, out);
+            }
+            "item/started" if ours => self.items.started(item, &mut events),
+            "item/completed" if ours => self.items.completed(item, &mut events),
+            "item/agentMessage/delta"
+            | "item/reasoning/textDelta"
+            | "item/reasoning/summaryTextDelta"
+            | "item/reasoning/summaryPartAdded"
+                if ours =>
+            {
+                self.items.delta(method, params, &mut events);
+            }
+            "thread/tokenUsage/updated" if !foreign => {
+                let usage = params.get("tokenUsage").unwrap_or(&Value::Null);
+                self.meter.told(usage, ours);
+            }
+            "thread/status/changed" => {
+                let status = params
+                    .get("status")
+                    .map_or("", |status| text(status, "type"));
+                if !foreign && self.turn.is_some() && matches!(status, "idle" | "systemError") {
+                    wait(REST_TIMER, REST, out);
+                }
+            }
+            "error" if ours => self.error(params, &mut events),
+            "warning" | "configWarning" | "deprecationNotice" if !foreign => {
+                let words = match text(params, "message") {
+                    "" => text(params, "summary"),
+                    message => message,
+                };
+                events.push(log(LogLevel::Info, words));
+            }
+            // Of other threads and turns, or signs of life of what comes whole later.
+            _ if foreign || method.starts_with("item/") || method.starts_with("turn/") => {}
+            "thread/started"
+            | "thread/tokenUsage/updated"
+            | "account/rateLimits/updated"
+            | "remoteControl/status/changed"
+            | "serverRequest/resolved" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+        out.extend(events.into_iter().map(Output::Event));
+    }
+
+    fn error(&mut self, params: &Value, events: &mut Vec<EventBody>) {
+        let fault = verdict::fault(params.get("error").unwrap_or(&Value::Null));
+        let retries = params.get("willRetry").and_then(Value::as_bool) == Some(true);
+        if retries {
+            events.push(log(LogLevel::Warn, fault.message));
+        } else {
+            events.push(EventBody::Error {
+                content: fault.message.clone(),
+            });
+            self.fault = Some(fault);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What Codex asks of us, and the answers. Under the policy that we set it asks for no approval; where an
+//! administrator's rules make it ask all the same, the pod is its sandbox.
+
+use serde_json::{Map, Value, json};
+
+/// The result for a request; `None` for one that is not served. `stopping`: the turn is to end.
+pub(super) fn answer(method: &str, params: &Value, stopping: bool) -> Option<Value> {
+    let decided = |accept: &str, refuse: &str| {
+        let word = if stopping { refuse } else { accept };
+        json!({"decision": word})
+    };
+    match method {
+        "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
+            Some(decided("accept", "cancel"))
+        }
+        // The older pair has words of its own.
+        "execCommandApproval" | "applyPatchApproval" => Some(decided("approved", "abort")),
+        "item/permissions/requestApproval" => Some(permissions(params)),
+        "mcpServer/elicitation/request" => {
+            Some(json!({"action": "accept", "content": null, "_meta": null}))
+        }
+        // Nobody is there to be asked; we offer no tools.
+        "item/tool/requestUserInput" => Some(json!({"answers": {}})),
+        "item/tool/call" => Some(json!({"contentItems": [], "success": false})),
+        _ => None,
+    }
+}
+
+/// What was asked for, as far as it is of the two kinds that can be given.
+fn permissions(params: &Value) -> Value {
+    let wanted = params.get("permissions").unwrap_or(&Value::Null);
+    let given: Map<_, _> = ["network", "fileSystem"]
+        .into_iter()
+        .filter_map(|kind| Some((kind.to_owned(), wanted.get(kind)?.clone())))
+        .collect();
+    json!({"permissions": given, "scope": "turn"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approvals_are_given_until_the_turn_is_to_end() {
+        for (method, given, refused) in [
+            ("item/commandExecution/requestApproval", "accept", "cancel"),
+            ("item/fileChange/requestApproval", "accept", "cancel"),
+            ("execCommandApproval", "approved", "abort"),
+            ("applyPatchApproval", "approved", "abort"),
+        ] {
+            let decision =
+                |stopping| answer(method, &Value::Null, stopping).unwrap()["decision"].clone();
+            assert_eq!(
+                (decision(false), decision(true)),
+                (json!(given), json!(refused)),
+                "{method}"
+            );
+        }
+    }
+
+    #[test]
+    fn permissions_are_those_asked_for_and_no_others() {
+        let params = json!({"permissions": {"network": {"enabled": true}, "root": true}});
+        assert_eq!(
+            answer("item/permissions/requestApproval", &params, false),
+            Some(json!({"permissions": {"network": {"enabled": true}}, "scope": "turn"}))
+        );
+    }
+
+    #[test]
+    fn questions_get_no_answer_and_unknown_requests_none_at_all() {
+        assert_eq!(
+            answer("item/tool/requestUserInput", &Value::Null, false),
+            Some(json!({"answers": {}}))
+        );
+        assert_eq!(answer("brand/new", &Value::Null, false), None);
+    }
+}

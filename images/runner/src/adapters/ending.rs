@@ -1,0 +1,82 @@
+//! From what a CLI said to the one result of its run.
+
+use std::collections::BTreeMap;
+
+use protocol::{FailureClass, Outcome, SessionEffect, TokenUsage, limits};
+
+use super::frame::cut;
+use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
+
+/// How a turn ended: with an answer, or why with none.
+pub(super) type Judgement = Result<String, Fault>;
+
+/// Why a turn is no success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// The class.
+    pub(super) class: FailureClass,
+    /// The particulars.
+    pub(super) message: String,
+}
+
+impl Fault {
+    /// A fault, its message cut to what a result may hold.
+    pub(super) fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: cut(message.into(), limits::MESSAGE_BYTES),
+        }
+    }
+}
+
+/// Everything that a result is made of.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// How the last turn ended.
+    pub(super) judgement: Judgement,
+    /// How the process ended, if it has.
+    pub(super) exit: Option<Exit>,
+    /// The conversation that was to go on.
+    pub(super) asked: Option<String>,
+    /// The conversation that can be gone on with.
+    pub(super) session: Option<String>,
+    /// Tokens of this run by model.
+    pub(super) usage: BTreeMap<String, TokenUsage>,
+    /// What became of the one that was asked for.
+    pub(super) resume: ResumeOutcome,
+}
+
+impl Ending {
+    /// The result. A conversation that its class of failure spends is retired and not kept.
+    pub(super) fn result(self) -> AdapterResult {
+        let (output, outcome) = match self.judgement {
+            Ok(output) => (output, Outcome::Succeeded),
+            Err(fault) => (String::new(), failed(fault, self.exit)),
+        };
+        let spent = outcome
+            .class()
+            .is_some_and(|class| class.session() == SessionEffect::Retire);
+        let (session, retired) = if spent {
+            (None, self.session.or(self.asked).into_iter().collect())
+        } else {
+            (self.session, Vec::new())
+        };
+        AdapterResult {
+            outcome,
+            output,
+            session,
+            retired,
+            usage: self.usage,
+            resume: self.resume,
+        }
+    }
+}
+
+fn failed(fault: Fault, exit: Option<Exit>) -> Outcome {
+    Outcome::Failed {
+        class: fault.class,
+        message: fault.message,
+        exit_code: exit.and_then(|exit| exit.code),
+        signal: exit.and_then(|exit| exit.signal),
+    }
+}

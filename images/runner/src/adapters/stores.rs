@@ -1,0 +1,84 @@
+//! Looking for a conversation in the store of a CLI that names its files in ways which cannot be worked out.
+
+use std::path::{Path, PathBuf};
+
+/// Entries that are looked at. An agent can fill its own store with as many as it likes.
+const ENTRIES: usize = 20_000;
+
+/// True for an id in the form of a UUID with dashes: such a one cannot leave a folder.
+pub(super) fn is_uuid(id: &str) -> bool {
+    id.split('-').map(str::len).eq([8, 4, 4, 4, 12])
+        && id.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
+}
+
+/// The files `depth` folders below `root` whose name `is_it` knows. `None` when there are more than can be
+/// looked at, which says nothing about any of them. Links to folders are not followed.
+pub(super) fn find(root: &Path, depth: u32, is_it: impl Fn(&str) -> bool) -> Option<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut left = ENTRIES;
+    let mut folders = vec![(root.to_path_buf(), depth)];
+    while let Some((folder, depth)) = folders.pop() {
+        // A folder that is not there holds nothing.
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            left = left.checked_sub(1)?;
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            if depth > 0 && kind.is_dir() {
+                folders.push((entry.path(), depth - 1));
+            } else if depth == 0 && kind.is_file() && entry.file_name().to_str().is_some_and(&is_it)
+            {
+                found.push(entry.path());
+            }
+        }
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_uuids_are_ids() {
+        assert!(is_uuid("6b1c1c5e-8a7e-4a3f-9f0e-2d3c4b5a6978"));
+        for odd in [
+            "",
+            "..",
+            "6b1c1c5e",
+            "6b1c1c5e-8a7e-4a3f-9f0e-2d3c4b5a697/",
+            "6b1c1c5e-8a7e-4a3f-9f0e-2d3c4b5a69788",
+        ] {
+            assert!(!is_uuid(odd), "{odd}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_at_their_depth_and_links_are_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for folder in ["a/b", "c"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for file in ["it", "a/it", "a/b/it", "a/b/other"] {
+            std::fs::write(at(file), "x").unwrap();
+        }
+        std::os::unix::fs::symlink(at("a/b"), at("c/link")).unwrap();
+        let it = |name: &str| name == "it";
+        assert_eq!(find(dir.path(), 2, it), Some(vec![at("a/b/it")]));
+        assert_eq!(find(dir.path(), 0, it), Some(vec![at("it")]));
+        assert_eq!(find(&at("none"), 2, it), Some(Vec::new()));
+    }
+
+    #[test]
+    fn a_store_that_is_too_large_says_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in 0..=ENTRIES {
+            std::fs::File::create(dir.path().join(name.to_string())).unwrap();
+        }
+        assert_eq!(find(dir.path(), 0, |_| true), None);
+    }
+}

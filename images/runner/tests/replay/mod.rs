@@ -1,0 +1,269 @@
+//! Replays of recordings, and of frames made up for a test, with what must hold for any input.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use protocol::{EventBody, FailureClass};
+use runner::adapter::{Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
+use runner::adapters;
+use serde_json::Value;
+
+/// How a recorded run was started, how its process ended, and what its outcome is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    /// Which adapter.
+    pub(crate) provider: &'static str,
+    /// The folder of its recordings.
+    pub(crate) folder: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) resume: Option<&'static str>,
+    pub(crate) exit: i32,
+    /// Our interrupt comes before the line that holds this, and the replay stops at the end of that turn.
+    pub(crate) interrupt: Option<&'static str>,
+    pub(crate) class: Option<FailureClass>,
+}
+
+impl Case {
+    pub(crate) fn adapter(&self) -> Box<dyn Adapter> {
+        let launch = Launch {
+            command: Vec::new(),
+            launch_prefix: Vec::new(),
+            args: Vec::new(),
+            model: None,
+            cwd: "/workdir".into(),
+            home: "/home/user".into(),
+            root: false,
+            resume: self.resume.map(str::to_owned),
+            message: "hi".to_owned(),
+        };
+        adapters::find(self.provider)
+            .expect("there is an adapter")
+            .launch(&launch)
+            .1
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self.exit {
+            code @ 0.. => Exit {
+                code: Some(code),
+                signal: None,
+            },
+            signal => Exit {
+                code: None,
+                signal: Some(-signal),
+            },
+        }
+    }
+
+    /// Lines of one of its files; none where there is no such file.
+    fn lines(&self, kind: &str) -> Vec<String> {
+        let file = folder(self.folder).join(format!("{}.{kind}", self.name));
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    pub(crate) fn stdout(&self) -> Vec<String> {
+        self.lines("jsonl")
+    }
+
+    /// Everything that the adapter asked for.
+    pub(crate) fn replay(&self) -> Vec<Output> {
+        let mut run = Run::of(self);
+        for line in self.stdout() {
+            if self.interrupt.is_some_and(|mark| line.contains(mark)) {
+                run.give(Input::Host(HostCommand::Interrupt));
+            }
+            run.line(&line);
+            let over = run.out.contains(&Output::CloseStdin) || line.contains("\"cancelled\"");
+            if self.interrupt.is_some() && over {
+                break;
+            }
+        }
+        for line in self.lines("stderr.txt") {
+            run.give(Input::Stderr(line.as_bytes()));
+        }
+        run.end(self.exit())
+    }
+}
+
+pub(crate) fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(name)
+}
+
+/// The names of the recordings in a folder, sorted.
+pub(crate) fn recorded(name: &str) -> Vec<String> {
+    let mut recorded: Vec<_> = std::fs::read_dir(folder(name))
+        .expect("the folder is there")
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let name = name
+                .strip_suffix(".stdin.jsonl")
+                .unwrap_or(&name)
+                .to_owned();
+            let name = name
+                .strip_suffix(".jsonl")
+                .or_else(|| name.strip_suffix(".stderr.txt"))
+                .unwrap_or(&name);
+            (name != "README.md").then(|| name.to_owned())
+        })
+        .collect();
+    recorded.sort();
+    recorded.dedup();
+    recorded
+}
+
+/// A replay under way.
+pub(crate) struct Run {
+    adapter: Box<dyn Adapter>,
+    pub(crate) out: Vec<Output>,
+    /// How much of it was looked through for calls.
+    seen: usize,
+    /// The methods of the calls that the recording's client made, by their number.
+    recorded: BTreeMap<u64, String>,
+    /// The adapter's own calls that wait for an answer.
+    open: Vec<(u64, String)>,
+}
+
+impl Run {
+    pub(crate) fn of(case: &Case) -> Self {
+        let frames = case.lines("stdin.jsonl");
+        let frames = frames
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let mut run = Self {
+            adapter: case.adapter(),
+            out: Vec::new(),
+            seen: 0,
+            recorded: frames.filter_map(|frame| call_of(&frame)).collect(),
+            open: Vec::new(),
+        };
+        run.give(Input::Started);
+        run
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.out
+            .iter()
+            .any(|output| matches!(output, Output::Done(_)))
+    }
+
+    pub(crate) fn give(&mut self, input: Input<'_>) {
+        if self.is_done() {
+            return;
+        }
+        self.adapter.handle(input, &mut self.out);
+        for output in &self.out[self.seen..] {
+            if let Output::Write(bytes) = output {
+                assert!(bytes.ends_with(b"\n"), "a whole line");
+                let frame = serde_json::from_slice(bytes).ok();
+                self.open.extend(frame.and_then(|frame| call_of(&frame)));
+            }
+        }
+        self.seen = self.out.len();
+    }
+
+    /// One recorded line. The adapter may number its calls otherwise than the client of the recording did, and
+    /// make more of them: an answer gets the number of the call that it belongs to, and a call that was not
+    /// made in the recording is answered with nothing.
+    pub(crate) fn line(&mut self, line: &str) {
+        while let Some(at) = self.not_recorded() {
+            let (id, _) = self.open.remove(at);
+            let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+            self.give(Input::Stdout(answer.as_bytes()));
+        }
+        let line = self.renumbered(line).unwrap_or_else(|| line.to_owned());
+        self.give(Input::Stdout(line.as_bytes()));
+    }
+
+    /// An open call that was not made in the recording.
+    fn not_recorded(&self) -> Option<usize> {
+        let made = |method: &String| self.recorded.values().any(|made| made == method);
+        self.open.iter().position(|(_, method)| !made(method))
+    }
+
+    fn renumbered(&mut self, line: &str) -> Option<String> {
+        let mut frame: Value = serde_json::from_str(line).ok()?;
+        if frame.get("method").is_some() {
+            return None;
+        }
+        let method = self.recorded.get(&frame.get("id")?.as_u64()?)?;
+        let at = self.open.iter().position(|(_, open)| open == method)?;
+        frame["id"] = Value::from(self.open.remove(at).0);
+        Some(frame.to_string())
+    }
+
+    pub(crate) fn end(mut self, exit: Exit) -> Vec<Output> {
+        self.give(Input::Exited(exit));
+        let done = self
+            .out
+            .iter()
+            .filter(|output| matches!(output, Output::Done(_)))
+            .count();
+        assert_eq!(done, 1, "exactly one Done");
+        assert!(
+            matches!(self.out.last(), Some(Output::Done(_))),
+            "nothing after Done"
+        );
+        check_pairs(&self.out);
+        self.out
+    }
+}
+
+fn call_of(frame: &Value) -> Option<(u64, String)> {
+    let method = frame.get("method")?.as_str()?.to_owned();
+    Some((frame.get("id")?.as_u64()?, method))
+}
+
+/// Each tool call has one start and, after it, one result; the session is told once.
+pub(crate) fn check_pairs(out: &[Output]) {
+    let mut open = BTreeMap::new();
+    let mut told = 0;
+    for output in out {
+        let Output::Event(event) = output else {
+            continue;
+        };
+        if let EventBody::ToolUse { call_id, .. } = event {
+            assert_eq!(open.insert(call_id, true), None, "{call_id} started twice");
+        } else if let EventBody::ToolResult { call_id, .. } = event {
+            assert_eq!(
+                open.insert(call_id, false),
+                Some(true),
+                "{call_id} ended twice or before its start"
+            );
+        } else if matches!(event, EventBody::Status { .. }) {
+            told += 1;
+        }
+    }
+    assert!(open.values().all(|open| !open), "left open: {open:?}");
+    assert!(told <= 1);
+}
+
+pub(crate) fn result(out: &[Output]) -> &AdapterResult {
+    let result = out.iter().find_map(|output| match output {
+        Output::Done(result) => Some(result),
+        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::SetTimer { .. } => None,
+    });
+    result.expect("there is a result")
+}
+
+/// The outputs as a reader likes to see them, one a line.
+pub(crate) fn shown(out: &[Output]) -> String {
+    out.iter().map(|output| line_of(output) + "\n").collect()
+}
+
+fn line_of(output: &Output) -> String {
+    match output {
+        Output::Event(event) => {
+            format!(
+                "event {}",
+                serde_json::to_string(event).expect("an event is JSON")
+            )
+        }
+        Output::Write(bytes) => format!("write {}", String::from_utf8_lossy(bytes).trim_end()),
+        Output::CloseStdin => "close stdin".to_owned(),
+        Output::SetTimer { id, after } => format!("timer {} in {after:?}", id.0),
+        Output::Done(result) => format!("done {result:#?}"),
+    }
+}

@@ -1,0 +1,484 @@
+//! The recordings of agents that speak ACP, and what the client does where there is none.
+
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass as C, LogLevel, Outcome, ToolStatus};
+use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+
+use crate::of;
+use crate::replay::{Case, Run, result};
+
+/// The cases that every agent has.
+fn common(provider: &'static str, overflow: C) -> Vec<Case> {
+    let ok = |name| of(provider, provider, name);
+    let failed = |name, class| Case {
+        class: Some(class),
+        ..ok(name)
+    };
+    let cancelled = |name| Case {
+        interrupt: Some("\"stopReason\": \"cancelled\""),
+        ..failed(name, C::Cancelled)
+    };
+    vec![
+        ok("text"),
+        ok("shell"),
+        ok("write-read"),
+        ok("thinking"),
+        failed("http-401", C::ProviderAuth),
+        failed("overflow", overflow),
+        cancelled("cancel"),
+        cancelled("cancel-tool"),
+    ]
+}
+
+fn resumed(provider: &'static str, name: &'static str, session: &'static str) -> Case {
+    Case {
+        resume: Some(session),
+        ..of(provider, provider, name)
+    }
+}
+
+/// A run in which the session was not known.
+fn lost(provider: &'static str, name: &'static str, session: &'static str) -> Case {
+    Case {
+        class: Some(C::SessionRejected),
+        ..resumed(provider, name, session)
+    }
+}
+
+const UNKNOWN: &str = "11111111-2222-4333-8444-555555555555";
+const FIRST: &str = "00000000-0000-4000-8000-000000000002";
+
+fn gemini() -> Vec<Case> {
+    let mut cases = common("gemini", C::ContextOverflow);
+    // It does not find what it kept itself when it was spoken to over ACP.
+    cases.extend([
+        lost("gemini", "load-same-cwd", FIRST),
+        lost("gemini", "load-unknown", UNKNOWN),
+        lost("gemini", "load-other-cwd", FIRST),
+    ]);
+    cases
+}
+
+fn kimi() -> Vec<Case> {
+    let mut cases = common("kimi", C::ContextOverflow);
+    cases.extend([
+        resumed(
+            "kimi",
+            "resume-same-cwd",
+            "session_00000000-0000-4000-8000-000000000011",
+        ),
+        lost("kimi", "resume-unknown", UNKNOWN),
+    ]);
+    cases
+}
+
+fn vibe() -> Vec<Case> {
+    let mut cases = common("vibe", C::ContextOverflow);
+    cases.extend([
+        resumed(
+            "vibe",
+            "load-same-cwd",
+            "00000000-0000-4000-8000-000000000028",
+        ),
+        lost("vibe", "load-unknown", UNKNOWN),
+    ]);
+    cases
+}
+
+fn claude_agent() -> Vec<Case> {
+    let provider = "claude-agent-acp";
+    let mut cases = common(provider, C::ContextOverflow);
+    for case in &mut cases {
+        if case.name == "cancel-tool" {
+            // In its own mode it refused the tool, and the turn ended before it was cancelled.
+            (case.class, case.interrupt) = (None, None);
+        }
+    }
+    let failed = |name, class| Case {
+        class: Some(class),
+        ..of(provider, provider, name)
+    };
+    cases.extend([
+        failed("http-429", C::ProviderOverloaded),
+        failed("http-500", C::ProviderServerError),
+        resumed(provider, "resume-same-cwd", FIRST),
+        lost(provider, "resume-unknown", UNKNOWN),
+    ]);
+    cases
+}
+
+fn codex_acp() -> Vec<Case> {
+    let mut cases = common("codex-acp", C::ContextOverflow);
+    cases.extend([
+        resumed(
+            "codex-acp",
+            "resume-same-cwd",
+            "00000000-0000-4000-8000-000000000007",
+        ),
+        lost("codex-acp", "resume-unknown", UNKNOWN),
+    ]);
+    cases
+}
+
+pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
+    vec![
+        ("gemini", gemini()),
+        ("kimi", kimi()),
+        ("vibe", vibe()),
+        ("claude-agent-acp", claude_agent()),
+        ("codex-acp", codex_acp()),
+    ]
+}
+
+fn find(folder: &str, name: &str) -> Case {
+    let all = folders().into_iter().flat_map(|(_, cases)| cases);
+    let found = all
+        .into_iter()
+        .find(|case| case.folder == folder && case.name == name);
+    found.expect("the case is in the table")
+}
+
+/// The numbers are the scripted model's, whoever tells them and however; those of a resumed turn are its own.
+/// kimi tells none.
+#[test]
+fn usage_is_that_of_the_turn() {
+    for (folder, name, model, wanted) in [
+        ("gemini", "text", "gemini-2.5-flash", (1540, 12, 0, 0)),
+        ("vibe", "text", "scripted", (1240, 12, 300, 0)),
+        ("vibe", "load-same-cwd", "scripted", (1240, 12, 300, 0)),
+        ("vibe", "shell", "scripted", (1100, 40, 0, 0)),
+        (
+            "claude-agent-acp",
+            "text",
+            "claude-opus-5-5",
+            (1200, 12, 300, 40),
+        ),
+        (
+            "claude-agent-acp",
+            "resume-same-cwd",
+            "claude-opus-5-5",
+            (1200, 12, 300, 40),
+        ),
+        ("codex-acp", "text", "gpt-5.2-codex", (1240, 12, 300, 0)),
+        (
+            "codex-acp",
+            "resume-same-cwd",
+            "gpt-5.2-codex",
+            (1240, 12, 300, 0),
+        ),
+        ("codex-acp", "thinking", "gpt-5.2-codex", (90, 60, 0, 0)),
+    ] {
+        let out = find(folder, name).replay();
+        let usage = &result(&out).usage;
+        let Some(usage) = usage.get(model) else {
+            panic!("{folder}/{name}: {usage:?}");
+        };
+        let told = (
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+        );
+        assert_eq!(told, wanted, "{folder}/{name}");
+    }
+    assert!(result(&find("kimi", "text").replay()).usage.is_empty());
+}
+
+#[test]
+fn answers_are_the_agents_own_words() {
+    for (folder, _) in folders() {
+        for (name, wanted) in [
+            ("text", "Hello from the scripted model."),
+            ("shell", "The command printed scripted-42."),
+            ("thinking", "Thought, then said."),
+        ] {
+            let out = find(folder, name).replay();
+            assert_eq!(result(&out).output, wanted, "{folder}/{name}");
+        }
+    }
+}
+
+const INITIALIZED: &str = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}"#;
+const OPENED: &str = r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}"#;
+const SAID: &str = r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}}}"#;
+const ENDED: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+
+/// A run of the generic agent, made up for the test, after these lines.
+fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
+    let case = Case {
+        resume,
+        ..of("acp", "none", "none")
+    };
+    let mut run = Run::of(&case);
+    for line in lines {
+        run.give(Input::Stdout(line.as_bytes()));
+    }
+    run
+}
+
+fn timers(run: &Run) -> Vec<(TimerId, Duration)> {
+    let timer = |output: &Output| match output {
+        Output::SetTimer { id, after } => Some((*id, *after)),
+        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
+    };
+    run.out.iter().filter_map(timer).collect()
+}
+
+fn written(run: &Run, words: &str) -> usize {
+    let is_it = |output: &&Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words));
+    run.out.iter().filter(is_it).count()
+}
+
+fn ended(run: Run) -> Vec<Output> {
+    run.end(Exit {
+        code: Some(0),
+        signal: None,
+    })
+}
+
+#[test]
+fn a_program_that_does_not_answer_is_not_waited_for() {
+    for lines in [&[][..], &[INITIALIZED]] {
+        let mut run = run(None, lines);
+        let (id, after) = *timers(&run).last().expect("a timer");
+        assert!(after <= Duration::from_secs(60));
+        run.give(Input::Timer(id));
+        assert_eq!(
+            result(&run.out).outcome.class(),
+            Some(C::CliCrashed),
+            "{lines:?}"
+        );
+    }
+    let mut run = run(None, &[INITIALIZED, OPENED]);
+    for (id, _) in timers(&run) {
+        run.give(Input::Timer(id));
+    }
+    assert!(!run.is_done(), "a turn takes what it takes");
+}
+
+/// Many put the last words after the answer to the prompt; and some do not leave when their input ends.
+#[test]
+fn last_words_are_waited_for_and_the_process_is_not() {
+    let mut run = run(None, &[INITIALIZED, OPENED, ENDED]);
+    assert!(!run.out.contains(&Output::CloseStdin));
+    run.give(Input::Stdout(SAID.as_bytes()));
+    let quiet: Vec<_> = timers(&run)
+        .into_iter()
+        .filter(|(_, after)| *after == Duration::from_millis(250))
+        .collect();
+    assert_eq!(quiet.len(), 2, "set again by what came");
+    run.give(Input::Timer(quiet[0].0));
+    assert!(run.out.contains(&Output::CloseStdin));
+    assert!(!run.is_done());
+    let (linger, _) = *timers(&run).last().expect("a timer");
+    run.give(Input::Timer(linger));
+    assert_eq!(
+        (&result(&run.out).outcome, &result(&run.out).output[..]),
+        (&Outcome::Succeeded, "Done.")
+    );
+}
+
+#[test]
+fn what_is_not_of_this_turn_is_not_shown() {
+    let replayed = SAID.replace("Done.", "past");
+    let elsewhere = SAID
+        .replace("\"s\"", "\"s2\"")
+        .replace("Done.", "elsewhere");
+    let lines = [INITIALIZED, &replayed, OPENED, &elsewhere, SAID, ENDED];
+    let out = ended(run(Some("s"), &lines));
+    assert_eq!(result(&out).output, "Done.");
+    assert!(matches!(result(&out).resume, ResumeOutcome::Continued(_)));
+    let texts = out
+        .iter()
+        .filter(|output| matches!(output, Output::Event(EventBody::Text { .. })));
+    assert_eq!(texts.count(), 1);
+}
+
+#[test]
+fn the_other_way_is_tried_where_one_is_not_known() {
+    let both = r#"{"id":1,"result":{"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}}"#;
+    let unknown =
+        |id| format!(r#"{{"id":{id},"error":{{"code":-32601,"message":"Method not found"}}}}"#);
+    let (first, second) = (unknown(2), unknown(3));
+    let loads = run(Some("s"), &[both, &first]);
+    assert_eq!(
+        (
+            written(&loads, "session/resume"),
+            written(&loads, "session/load")
+        ),
+        (1, 1)
+    );
+    let neither = run(Some("s"), &[both, &first, &second]);
+    assert!(matches!(
+        result(&neither.out).resume,
+        ResumeOutcome::Rejected(_)
+    ));
+    let offers_none = run(Some("s"), &[r#"{"id":1,"result":{}}"#]);
+    assert!(matches!(
+        result(&offers_none.out).resume,
+        ResumeOutcome::Rejected(_)
+    ));
+}
+
+#[test]
+fn a_session_under_another_id_is_no_proof_that_it_went_on() {
+    let opened = OPENED.replace("\"s\"", "\"s2\"");
+    let said = SAID.replace("\"s\"", "\"s2\"");
+    let out = ended(run(Some("s"), &[INITIALIZED, &opened, &said, ENDED]));
+    assert!(matches!(result(&out).resume, ResumeOutcome::Unknown(_)));
+    assert_eq!(result(&out).session.as_deref(), Some("s2"));
+}
+
+/// The id of a session that came to nothing would fail for ever.
+#[test]
+fn a_new_session_is_kept_once_the_agent_works() {
+    let refused = r#"{"id":3,"error":{"code":-32000,"message":"Authentication required"}}"#;
+    let out = ended(run(None, &[INITIALIZED, OPENED, refused]));
+    assert_eq!(
+        (result(&out).outcome.class(), &result(&out).session),
+        (Some(C::ProviderAuth), &None)
+    );
+    let out = ended(run(None, &[INITIALIZED, OPENED, SAID, refused]));
+    assert_eq!(result(&out).session.as_deref(), Some("s"));
+    // One that was asked for is not given up for want of a login.
+    let out = ended(run(Some("s"), &[INITIALIZED, OPENED, refused]));
+    assert_eq!(
+        (result(&out).session.as_deref(), &result(&out).retired[..]),
+        (Some("s"), &[][..])
+    );
+}
+
+#[test]
+fn an_interrupt_cancels_once_and_answers_what_is_asked_meanwhile() {
+    let mut run = run(None, &[INITIALIZED, OPENED]);
+    for _ in 0..2 {
+        run.give(Input::Host(HostCommand::Interrupt));
+    }
+    assert_eq!(written(&run, "session/cancel"), 1);
+    let ask = r#"{"id":"a","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c","title":"ls"},"options":[{"optionId":"o","kind":"allow_once"}]}}"#;
+    run.give(Input::Stdout(ask.as_bytes()));
+    assert_eq!(written(&run, r#""outcome":"cancelled""#), 1);
+    let out = ended(run);
+    assert_eq!(result(&out).outcome.class(), Some(C::Cancelled));
+    let closed = |output: &Output| {
+        matches!(
+            output,
+            Output::Event(EventBody::ToolResult {
+                status: Some(ToolStatus::Failed),
+                ..
+            })
+        )
+    };
+    assert!(
+        out.iter().any(closed),
+        "a tool that was asked for has an end"
+    );
+}
+
+#[test]
+fn an_interrupt_before_the_prompt_sends_none() {
+    let mut run = run(None, &[INITIALIZED]);
+    run.give(Input::Host(HostCommand::Interrupt));
+    assert_eq!(result(&run.out).outcome.class(), Some(C::Cancelled));
+    assert_eq!(written(&run, "session/prompt"), 0);
+}
+
+#[test]
+fn files_and_terminals_were_not_announced_and_are_not_served() {
+    let ask =
+        r#"{"id":0,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/etc/passwd"}}"#;
+    // A request without an id is none, and gets no answer.
+    let told = r#"{"method":"terminal/create","params":{"sessionId":"s"}}"#;
+    let run = run(None, &[INITIALIZED, OPENED, ask, told]);
+    assert_eq!(written(&run, "-32601"), 1);
+    let warned = |output: &Output| {
+        matches!(
+            output,
+            Output::Event(EventBody::Log {
+                level: LogLevel::Warn,
+                ..
+            })
+        )
+    };
+    assert!(run.out.iter().any(warned));
+}
+
+/// Hermes, of which there is no recording: frames as its protocol is described.
+mod hermes {
+    use super::*;
+
+    const INITIALIZED: &str = r#"{"id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"hermes","version":"0.19.0"},"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}}"#;
+    const RESUMED: &str = r#"{"id":2,"result":{}}"#;
+
+    fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
+        let case = Case {
+            resume,
+            ..of("hermes", "none", "none")
+        };
+        let mut run = Run::of(&case);
+        for line in lines {
+            run.give(Input::Stdout(line.as_bytes()));
+        }
+        run
+    }
+
+    #[test]
+    fn a_tool_has_its_command_when_it_starts() {
+        let tool = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"terminal: ls","kind":"execute","status":"in_progress","rawInput":{"command":"ls"},"content":[{"type":"content","content":{"type":"text","text":"$ ls"}}]}}}"#;
+        let done = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed","rawOutput":"notes.txt"}}}"#;
+        let usage = r#"{"id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":100,"outputTokens":20,"totalTokens":120}}}"#;
+        let out = ended(run(None, &[INITIALIZED, OPENED, tool, done, SAID, usage]));
+        let used = |output: &Output| matches!(output, Output::Event(EventBody::ToolUse { tool, input, .. }) if tool == "terminal" && input["command"] == "ls");
+        assert!(out.iter().any(used));
+        assert_eq!(result(&out).output, "Done.");
+        assert_eq!(result(&out).usage["unknown"].input, 100);
+    }
+
+    /// It takes any session, and refuses the prompt in one that it does not know.
+    #[test]
+    fn a_refusal_without_a_word_means_that_the_session_is_lost() {
+        let refused = r#"{"id":3,"result":{"stopReason":"refusal"}}"#;
+        let out = ended(run(Some("s"), &[INITIALIZED, RESUMED, refused]));
+        assert_eq!(result(&out).outcome.class(), Some(C::SessionRejected));
+        assert!(matches!(result(&out).resume, ResumeOutcome::Rejected(_)));
+        // With a word it is one about the prompt, and so it is in a new session.
+        for (resume, lines) in [
+            (Some("s"), &[INITIALIZED, RESUMED, SAID, refused][..]),
+            (None, &[INITIALIZED, OPENED, refused]),
+        ] {
+            let out = ended(run(resume, lines));
+            assert_eq!(result(&out).outcome.class(), Some(C::Unknown));
+        }
+    }
+
+    #[test]
+    fn a_session_that_it_replaced_goes_on_under_its_own_id() {
+        let replaced =
+            r#"{"id":2,"result":{"_meta":{"hermes":{"sessionProvenance":{"acpSessionId":"s2"}}}}}"#;
+        let said = SAID.replace("\"s\"", "\"s2\"");
+        let out = ended(run(Some("s"), &[INITIALIZED, replaced, &said, ENDED]));
+        assert!(matches!(result(&out).resume, ResumeOutcome::Unknown(_)));
+        assert_eq!(result(&out).session.as_deref(), Some("s2"));
+    }
+
+    #[test]
+    fn a_failure_on_stderr_is_one_though_the_turn_ended_well() {
+        let mut run = run(None, &[INITIALIZED, OPENED, SAID]);
+        run.give(Input::Stderr(
+            "❌ API call failed after 3 retries. Error: HTTP 429".as_bytes(),
+        ));
+        run.give(Input::Stdout(ENDED.as_bytes()));
+        assert_eq!(
+            result(&ended(run)).outcome.class(),
+            Some(C::ProviderOverloaded)
+        );
+    }
+
+    #[test]
+    fn a_missing_provider_is_a_missing_setting() {
+        let refused = r#"{"id":2,"error":{"code":-32603,"message":"Internal error","data":"No LLM provider configured. Run hermes setup"}}"#;
+        let run = run(None, &[INITIALIZED, refused]);
+        assert_eq!(result(&run.out).outcome.class(), Some(C::ConfigMissing));
+    }
+}
