@@ -56,6 +56,8 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
                 "SCAN lane",
                 "SCAN json_each",
                 "SCAN offered",
+                "SCAN counted",
+                "SCAN wakes USING INDEX wakes_unbound",
                 "SCAN CONSTANT ROW",
             ];
             // A list that had to be sorted was read to its end.

@@ -124,7 +124,8 @@ mod tests {
         let system = author(AuthorKind::System, "");
         let everybody = "hello [all](mention://all/all)";
         let in_agents_thread = thread(member("eve"), bot("c"), A, &["a"]);
-        let cases: Vec<(&str, Author, &str, Option<Thread>, &[&str])> = vec![
+        type Case<'a> = (&'a str, Author, &'a str, Option<Thread>, &'a [&'a str]);
+        let cases: Vec<Case<'_>> = vec![
             (
                 "a top-level comment is for who is assigned",
                 member("ann"),

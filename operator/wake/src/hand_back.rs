@@ -22,9 +22,10 @@ pub enum HandBack {
     Word,
 }
 
-/// What goes back once a run is over. `delegated`: an agent asked for it, and not as such an answer itself, or
-/// two agents would thank each other for ever. `answered`: it wrote a comment on the issue. `told`: a comment of
-/// it has woken who asked.
+/// What goes back once a run is over.
+///
+/// `delegated`: an agent asked for it, and not as such an answer itself, or two agents would thank each other for
+/// ever. `answered`: it wrote a comment on the issue. `told`: something that it wrote has woken who asked.
 #[must_use]
 pub fn hand_back(delegated: bool, ended: Ended, answered: bool, told: bool) -> HandBack {
     match (delegated, ended) {

@@ -39,10 +39,14 @@ pub fn children_done(closed: ClosedStage, last: &str) -> String {
     }
 }
 
-/// Says how the run ended that one agent asked of another; `failure` is the word for why it failed.
+/// Says how the run ended that one agent asked of another; `failure` is the word for why it failed, `answered` that
+/// its answer stands on its own issue.
 #[must_use]
-pub fn delegate_ended(agent: &str, issue: &str, failure: Option<&str>) -> String {
+pub fn delegate_ended(agent: &str, issue: &str, failure: Option<&str>, answered: bool) -> String {
     match failure {
+        None if answered => {
+            format!("The run of `{agent}` on {issue} ended well; its answer is there.")
+        }
         None => {
             format!("The run of `{agent}` on {issue} ended well, without a comment of its own.")
         }
@@ -63,8 +67,10 @@ mod tests {
             .collect();
         said.push(children_done(ClosedStage::Unstaged, "TEAM-2"));
         said.push(children_done(ClosedStage::UpTo(3), "TEAM-2"));
-        said.push(delegate_ended("a", "TEAM-1", None));
-        said.push(delegate_ended("a", "TEAM-1", Some("OOMKilled")));
+        for answered in [false, true] {
+            said.push(delegate_ended("a", "TEAM-1", None, answered));
+        }
+        said.push(delegate_ended("a", "TEAM-1", Some("OOMKilled"), false));
         for text in said {
             assert!(mentions(&text).is_empty(), "{text}");
             assert!(text.ends_with('.'), "{text}");

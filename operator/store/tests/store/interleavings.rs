@@ -540,7 +540,16 @@ impl Life {
             Step::Release(_) if state == TaskState::Finishing => {
                 self.call(Call::Release(attempt)).await
             }
-            _ => {}
+            Step::Say(..)
+            | Step::Edit(..)
+            | Step::Delete(_)
+            | Step::Answer(..)
+            | Step::Claim
+            | Step::Open(_)
+            | Step::Finish(..)
+            | Step::Release(_)
+            | Step::Stop(_)
+            | Step::Fault(_) => {}
         }
     }
 

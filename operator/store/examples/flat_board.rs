@@ -1,0 +1,228 @@
+//! Whether reading and writing stay flat: issues and comments with 100 issues and with 10,000 of them, twenty
+//! comments under each.
+//!
+//! ```sh
+//! cargo run --release -p store --example flat_board -- /var/tmp/flat.db
+//! cargo run --release -p store --example flat_board -- postgres://user@127.0.0.1/empty_database
+//! ```
+//!
+//! The store is filled with what the measurement needs, so it must be one that nobody else uses.
+
+#![expect(clippy::print_stdout, reason = "this is what it is for")]
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use protocol::InstallationKey;
+use protocol::board::{
+    Author, AuthorKind, CommentQuery, IssueKey, IssueQuery, IssueStatus, Member, NewComment,
+    NewIssue,
+};
+use secrecy::ExposeSecret as _;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use store::{Acting, Lane, LaneAgent, Settings, Store, WorkspaceRef};
+use uuid::Uuid;
+
+/// Calls of each kind in one measurement.
+const ROUNDS: u32 = 200;
+
+/// One agent.
+struct Reviewer;
+
+impl wake::Directory for Reviewer {
+    fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
+        (name == "reviewer").then(|| wake::AgentFacts {
+            display_name: "Reviewer".to_owned(),
+        })
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let address = std::env::args()
+        .nth(1)
+        .context("the first argument is a path or a postgres:// URL")?;
+    let settings: Settings = address.parse()?;
+    let store = Store::open(&settings).await?;
+    println!(
+        "{:>8} {:>9} {:>9} {:>9}",
+        "issues", "what", "p50 ms", "p99 ms"
+    );
+    for issues in [100, 10_000] {
+        let workspace = WorkspaceRef {
+            namespace: format!("n{issues}"),
+            namespace_uid: Uuid::now_v7().to_string(),
+        };
+        let ada = store.member(&workspace, "ada", Timestamp::now()).await?;
+        fill(&settings, &workspace, issues).await?;
+        measure(&store, &acting(workspace, &ada), issues).await?;
+    }
+    Ok(())
+}
+
+/// Issues and comments behind the store's back: two hundred thousand writes would take their time.
+async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Result<()> {
+    const ISSUES: &str = "INSERT INTO issues (id, namespace_uid, number, title, description, status, priority, author_kind, \
+        author_id, author_name, comments, revision, created_at, updated_at) SELECT {id}, '{uid}', n, 'issue ' || n, \
+        'why', CASE WHEN n % 10 = 0 THEN 'todo' ELSE 'done' END, 0, 'member', '', 'ada', 20, 1, 0, 0 FROM {numbers}";
+    const COMMENTS: &str = "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, \
+        last_activity_at, revision, created_at) SELECT id, issue, id, 'member', '', 'ada', 'a few words of somebody', n, \
+        1, n FROM (SELECT {id} AS id, issues.id AS issue, n FROM issues JOIN {twenty} ON TRUE \
+        WHERE namespace_uid = '{uid}' LIMIT 1000000) AS drafts";
+    const NUMBERED: &str =
+        "UPDATE workspaces SET last_number = {issues} WHERE namespace_uid = '{uid}'";
+    let (id, series): (_, fn(u32) -> String) = match settings {
+        Settings::Sqlite { .. } => ("randomblob(16)", |last| {
+            format!(
+                "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s) AS s"
+            )
+        }),
+        Settings::Postgres { .. } => ("gen_random_uuid()", |last| {
+            format!("generate_series(1, {last}) AS n")
+        }),
+    };
+    for statement in [ISSUES, COMMENTS, NUMBERED] {
+        let statement = statement
+            .replace("{id}", id)
+            .replace("{uid}", &workspace.namespace_uid)
+            .replace("{issues}", &issues.to_string())
+            .replace("{numbers}", &series(issues))
+            .replace("{twenty}", &series(20));
+        let statement = sqlx::AssertSqlSafe(statement);
+        match settings {
+            Settings::Sqlite { path } => {
+                let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
+                let mut aside = options.connect().await?;
+                aside.execute(statement).await?;
+                aside.close().await?;
+            }
+            Settings::Postgres { url } => {
+                let mut aside = sqlx::PgConnection::connect(url.expose_secret()).await?;
+                aside.execute(statement).await?;
+                aside.execute("ANALYZE").await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
+    let workspace = &by.workspace;
+    let now = Timestamp::now();
+    let prefix = format!("N{issues}");
+    // Spread over all of them.
+    let key = |round: u32| IssueKey {
+        prefix: prefix.clone(),
+        number: round * 7919 % issues + 1,
+    };
+    let todo = IssueQuery {
+        status: Some(IssueStatus::Todo),
+        ..IssueQuery::default()
+    };
+    let (plain, mention) = (
+        said("/note as it is"),
+        said("[r](mention://agent/reviewer)"),
+    );
+    let (lane, secret) = (lane(workspace), InstallationKey::new([1; 32]));
+    let query = CommentQuery::default();
+    let mut times: Vec<(&str, Vec<Duration>)> = Vec::new();
+    macro_rules! timed {
+        ($what:literal, $round:ident, $call:expr) => {{
+            let mut taken = Vec::new();
+            for $round in 0..ROUNDS {
+                let begun = Instant::now();
+                $call.await.context($what)?;
+                taken.push(begun.elapsed());
+            }
+            times.push(($what, taken));
+        }};
+    }
+    timed!(
+        "list",
+        _round,
+        store.issues(workspace, &IssueQuery::default())
+    );
+    timed!("list todo", _round, store.issues(workspace, &todo));
+    timed!("get", round, store.issue(workspace, &key(round)));
+    timed!(
+        "comments",
+        round,
+        store.comments(workspace, &key(round), &query)
+    );
+    timed!(
+        "create",
+        _round,
+        store.create_issue(by, titled(), &Reviewer, now)
+    );
+    timed!(
+        "comment",
+        round,
+        store.post_comment(by, &key(round), plain.clone(), &Reviewer, now)
+    );
+    timed!(
+        "preview",
+        round,
+        store.preview_comment(by, &key(round), &mention, &Reviewer, now)
+    );
+    timed!(
+        "mention",
+        round,
+        store.post_comment(by, &key(round), mention.clone(), &Reviewer, now)
+    );
+    timed!("claim", _round, store.claim_next(&lane, &secret, now));
+    timed!(
+        "runs",
+        round,
+        store.runs_of_issue(workspace, &key(round), 50, None)
+    );
+    for (what, mut taken) in times {
+        taken.sort_unstable();
+        let milliseconds =
+            |part: usize| taken[(taken.len() - 1) * part / 100].as_secs_f64() * 1000.0;
+        let (p50, p99) = (milliseconds(50), milliseconds(99));
+        println!("{issues:>8} {what:>9} {p50:>9.2} {p99:>9.2}");
+    }
+    Ok(())
+}
+
+fn titled() -> NewIssue {
+    NewIssue {
+        title: "one more".to_owned(),
+        ..NewIssue::default()
+    }
+}
+
+fn said(body: &str) -> NewComment {
+    NewComment {
+        body: body.to_owned(),
+        ..NewComment::default()
+    }
+}
+
+fn acting(workspace: WorkspaceRef, member: &Member) -> Acting {
+    Acting {
+        workspace,
+        author: Author {
+            kind: AuthorKind::Member,
+            id: member.id.to_string(),
+            name: member.user.clone(),
+        },
+        task: None,
+        user: Some(member.user.clone()),
+        groups: Vec::new(),
+    }
+}
+
+fn lane(workspace: &WorkspaceRef) -> Lane {
+    Lane {
+        namespace_uid: workspace.namespace_uid.clone(),
+        runtime: "claude".to_owned(),
+        provider: "claude".to_owned(),
+        max_pods: u32::MAX,
+        agents: vec![LaneAgent {
+            name: "reviewer".to_owned(),
+            max_concurrent: u32::MAX,
+        }],
+    }
+}
