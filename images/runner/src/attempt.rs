@@ -88,6 +88,9 @@ impl Attempt<'_> {
             Err(message) => return self.never_ran(not_prepared(message)),
         };
         journal.keep_in(prepared.outbox);
+        for moved in &prepared.set_aside {
+            journal.remark(LogLevel::Warn, moved.to_string());
+        }
         tell_foreign(journal, &prepared.foreign);
 
         let (decision, session) = decide(package, |id| self.look(provider, id));

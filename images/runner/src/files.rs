@@ -4,12 +4,15 @@
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 /// All rights of the owner.
 const OWN: u32 = 0o700;
+/// Names that are tried for what is moved aside.
+const ASIDE: u32 = 100;
 
 /// Makes a folder for this user alone, with those above it. True when it was there already; then this user may
 /// use it again, should an agent have taken away its rights.
@@ -48,10 +51,36 @@ pub fn ensure_own_folder(path: &Path) -> io::Result<()> {
     ensure_folder(path).map(|_| ())
 }
 
+/// Moves what has this name to the first free one of `name.set-aside-1` and so on, in the same folder. A link is
+/// moved itself, and nothing is removed.
+///
+/// # Errors
+/// When it cannot be moved, or all those names are taken.
+pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    for number in 1..=ASIDE {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".set-aside-{number}"));
+        let aside = path.with_file_name(name);
+        // Not the flag by which the kernel looks itself: network file systems lack it, and nobody else is
+        // at work here yet.
+        match fs::symlink_metadata(&aside) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::rename(path, &aside)?;
+                return Ok(aside);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!(
+        "it is in the way, and {ASIDE} others were moved aside before it: remove some of those"
+    )))
+}
+
 /// Reads a file of at most `limit` bytes; `None` when there is none.
 ///
 /// # Errors
-/// When it is no regular file, too large, or cannot be read.
+/// When it is a link, no regular file, too large, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = File::options()
@@ -61,6 +90,9 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            return Err(io::Error::other("it is a link"));
+        }
         Err(error) => return Err(error),
     };
     if !file.metadata()?.is_file() {
@@ -80,7 +112,8 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
 /// When it cannot be written; then the old one stays.
 pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", std::process::id()));
+    // A name that nobody can have taken: an agent could leave a folder under one that it knows.
+    name.push(format!(".{:016x}.new", rand::random::<u64>()));
     let new = path.with_file_name(name);
     let written = write_new(&new, bytes, mode).and_then(|()| fs::rename(&new, path));
     if written.is_err() {
@@ -91,7 +124,6 @@ pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn write_new(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let _ = fs::remove_file(path);
     let mut file = File::options()
         .write(true)
         .create_new(true)
@@ -137,6 +169,31 @@ mod tests {
             0o640
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_moved_aside_is_moved_itself_and_replaces_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("target"), "old").unwrap();
+        std::os::unix::fs::symlink(at("target"), at("x")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("x.set-aside-1")).unwrap();
+        assert_eq!(set_aside(&at("x")).unwrap(), at("x.set-aside-2"));
+        assert_eq!(fs::read_link(at("x.set-aside-2")).unwrap(), at("target"));
+        assert_eq!(fs::read(at("target")).unwrap(), b"old");
+        fs::create_dir(at("x")).unwrap();
+        fs::write(at("x/inner"), "kept").unwrap();
+        assert_eq!(set_aside(&at("x")).unwrap(), at("x.set-aside-3"));
+        assert_eq!(fs::read(at("x.set-aside-3/inner")).unwrap(), b"kept");
+
+        for number in 4..=ASIDE {
+            fs::write(at(&format!("x.set-aside-{number}")), "mine").unwrap();
+        }
+        fs::write(at("x"), "stays").unwrap();
+        let error = set_aside(&at("x")).unwrap_err().to_string();
+        assert!(error.contains("remove some"), "{error}");
+        assert_eq!(fs::read(at("x")).unwrap(), b"stays");
+        assert_eq!(fs::read(at("x.set-aside-4")).unwrap(), b"mine");
     }
 
     #[test]

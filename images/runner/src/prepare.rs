@@ -1,7 +1,7 @@
 //! The workdir before the CLI starts: folders, credentials of the agent, context file, outbox.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
 use protocol::{Evidence, MacKey, Package};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -65,8 +65,30 @@ pub struct Prepared {
     pub outbox: Outbox,
     /// What lay in our folders and is not of this attempt.
     pub foreign: Vec<String>,
+    /// What was in the way of the workdir.
+    pub set_aside: Vec<SetAside>,
     /// Whether the working directory was there before.
     pub workdir: Evidence,
+}
+
+/// What was in the way and was moved aside: no turn is worth a file of the agent's, nor is a file worth that no
+/// turn ever runs again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetAside {
+    path: PathBuf,
+    to: PathBuf,
+    why: String,
+}
+
+impl fmt::Display for SetAside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, to, why } = self;
+        let (path, to) = (path.display(), to.display());
+        write!(
+            f,
+            "{path} was in the way of the run ({why}): it was moved to {to}"
+        )
+    }
 }
 
 /// Prepares the workdir. Doing it again does no harm.
@@ -75,14 +97,15 @@ pub struct Prepared {
 /// [`PrepareError`] by what was in the way.
 pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     let layout = &preparation.layout;
-    folder(&layout.home)?;
-    let workdir = if folder(&layout.work)? {
+    let mut set_aside = Vec::new();
+    folder(&layout.home, &mut set_aside)?;
+    let workdir = if folder(&layout.work, &mut set_aside)? {
         Evidence::yes("the working directory was on the volume already")
     } else {
         Evidence::no("the working directory was made for this run")
     };
     give_credentials(preparation).map_err(PrepareError::Credentials)?;
-    write_context(preparation)?;
+    write_context(preparation, &mut set_aside)?;
     let (outbox, foreign) = Outbox::open(
         &layout.state,
         preparation.package.attempt,
@@ -92,6 +115,7 @@ pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     Ok(Prepared {
         outbox,
         foreign,
+        set_aside,
         workdir,
     })
 }
@@ -102,10 +126,22 @@ pub fn take_back(layout: &Layout) {
     let _ = std::fs::remove_file(&layout.token_file);
 }
 
-fn folder(path: &Path) -> Result<bool, PrepareError> {
-    files::ensure_folder(path).map_err(|source| PrepareError::Folder {
+fn folder(path: &Path, set_aside: &mut Vec<SetAside>) -> Result<bool, PrepareError> {
+    let fail = |source| PrepareError::Folder {
         path: path.to_path_buf(),
         source,
+    };
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
+        set_aside.push(aside(path, "it is not a folder".to_owned()).map_err(fail)?);
+    }
+    files::ensure_folder(path).map_err(fail)
+}
+
+fn aside(path: &Path, why: String) -> io::Result<SetAside> {
+    Ok(SetAside {
+        path: path.to_path_buf(),
+        to: files::set_aside(path)?,
+        why,
     })
 }
 
@@ -119,16 +155,23 @@ fn give_credentials(preparation: &Preparation) -> io::Result<()> {
     files::replace(&layout.ca_file, &preparation.ca, 0o644)
 }
 
-fn write_context(preparation: &Preparation) -> Result<(), PrepareError> {
+/// Brings our block up to date. A file that is not there to be read as text is moved aside.
+fn write_context(
+    preparation: &Preparation,
+    set_aside: &mut Vec<SetAside>,
+) -> Result<(), PrepareError> {
     let path = preparation.layout.work.join(preparation.context_file);
     let fail = |source| PrepareError::Context {
         path: path.clone(),
         source,
     };
-    let old = files::read(&path, CONTEXT_BYTES)
-        .map_err(fail)?
-        .unwrap_or_default();
-    let old = String::from_utf8(old).map_err(|_| fail(io::Error::other("it is not UTF-8 text")))?;
+    let old = match read_text(&path) {
+        Ok(old) => old,
+        Err(error) => {
+            set_aside.push(aside(&path, error.to_string()).map_err(fail)?);
+            String::new()
+        }
+    };
     let new = context_file::upsert(&old, &context_file::block(&preparation.package));
     if new == old {
         return Ok(());
@@ -136,10 +179,13 @@ fn write_context(preparation: &Preparation) -> Result<(), PrepareError> {
     files::replace(&path, new.as_bytes(), 0o644).map_err(fail)
 }
 
+fn read_text(path: &Path) -> io::Result<String> {
+    let bytes = files::read(path, CONTEXT_BYTES)?.unwrap_or_default();
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
     use crate::testing::package;
 
@@ -209,21 +255,91 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_named_and_kept() {
-        let root = tempfile::tempdir().unwrap();
-        let preparation = preparation(root.path());
-        fs::create_dir_all(&preparation.layout.state).unwrap();
-        fs::write(&preparation.layout.work, "important").unwrap();
-        let error = prepare(&preparation).unwrap_err().to_string();
-        assert!(error.contains("workspace/work"), "{error}");
-        assert_eq!(fs::read(&preparation.layout.work).unwrap(), b"important");
+    fn a_folder_of_ours_that_is_none_is_moved_aside() {
+        use std::os::unix::fs::symlink;
 
-        fs::remove_file(&preparation.layout.work).unwrap();
-        fs::create_dir_all(&preparation.layout.work).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let preparation = preparation(root.path());
+        prepare(&preparation).unwrap();
+        for folder in [&preparation.layout.home, &preparation.layout.work] {
+            fs::remove_dir_all(folder).unwrap();
+            fs::write(folder, "important").unwrap();
+            let prepared = prepare(&preparation).unwrap();
+            let to = folder.with_extension("set-aside-1");
+            let wanted = format!(
+                "{} was in the way of the run (it is not a folder): it was moved to {}",
+                folder.display(),
+                to.display()
+            );
+            let told: Vec<_> = prepared.set_aside.iter().map(SetAside::to_string).collect();
+            assert_eq!(told, [wanted]);
+            assert_eq!(fs::read(&to).unwrap(), b"important");
+
+            fs::remove_dir_all(folder).unwrap();
+            symlink(elsewhere.path(), folder).unwrap();
+            let prepared = prepare(&preparation).unwrap();
+            assert_eq!(prepared.set_aside.len(), 1);
+            assert!(folder.is_dir() && !folder.is_symlink());
+            assert!(folder.with_extension("set-aside-2").is_symlink());
+            // And then nothing is in the way any more.
+            assert_eq!(prepare(&preparation).unwrap().set_aside, []);
+        }
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_context_file_that_is_no_text_is_moved_aside() {
+        use std::os::unix::fs::symlink;
+
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let preparation = preparation(root.path());
+        prepare(&preparation).unwrap();
         let context = preparation.layout.work.join("CLAUDE.md");
-        fs::write(&context, b"\xff").unwrap();
-        let error = prepare(&preparation).unwrap_err().to_string();
-        assert!(error.contains("CLAUDE.md"), "{error}");
-        assert_eq!(fs::read(&context).unwrap(), b"\xff");
+        let target = elsewhere.path().join("target");
+        fs::write(&target, "foreign").unwrap();
+        let ours = fs::read(&context).unwrap();
+        let leave: [(&str, &dyn Fn()); 6] = [
+            ("it is not UTF-8 text", &|| {
+                fs::write(&context, b"\xff").unwrap()
+            }),
+            ("it is larger than 4194304 bytes", &|| {
+                fs::write(&context, vec![b'x'; 4 * 1024 * 1024 + 1]).unwrap();
+            }),
+            ("it is a link", &|| symlink(&target, &context).unwrap()),
+            ("it is a link", &|| {
+                symlink(elsewhere.path().join("new"), &context).unwrap()
+            }),
+            ("it is no regular file", &|| {
+                let made = std::process::Command::new("mkfifo").arg(&context).status();
+                assert!(made.unwrap().success());
+            }),
+            ("it is no regular file", &|| {
+                fs::create_dir(&context).unwrap();
+                fs::write(context.join("inner"), "important").unwrap();
+            }),
+        ];
+        for (number, (why, leave)) in (1..).zip(leave) {
+            fs::remove_file(&context).unwrap();
+            leave();
+            let prepared = prepare(&preparation).unwrap();
+            let to = preparation
+                .layout
+                .work
+                .join(format!("CLAUDE.md.set-aside-{number}"));
+            assert!(fs::symlink_metadata(&to).is_ok(), "{why}");
+            let wanted = SetAside {
+                path: context.clone(),
+                to,
+                why: why.to_owned(),
+            };
+            assert_eq!(prepared.set_aside, [wanted]);
+            assert_eq!(fs::read(&context).unwrap(), ours, "{why}");
+        }
+        let folder = preparation.layout.work.join("CLAUDE.md.set-aside-6");
+        assert_eq!(fs::read(folder.join("inner")).unwrap(), b"important");
+        assert_eq!(fs::read(&target).unwrap(), b"foreign");
+        assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 1);
     }
 }

@@ -101,6 +101,27 @@ async fn a_changed_outbox_is_told_of() {
     );
 }
 
+#[tokio::test]
+async fn what_an_agent_leaves_in_the_way_is_moved_aside_and_told() {
+    let pod = Pod::new();
+    let script = "do: run rm CLAUDE.md; mkfifo CLAUDE.md; rm -r $HOME; ln -s /nowhere $HOME\ndo: answer Done.";
+    let api = Api::serve(package(script)).await;
+    pod.run(&api).await;
+    let api = Api::serve(package("do: answer Goes on.")).await;
+    pod.run(&api).await;
+    let told = api.told();
+    assert_eq!(told.results[0].output, "Goes on.");
+    let said = said(&told.events);
+    for moved in ["home.set-aside-1", "work/CLAUDE.md.set-aside-1"] {
+        let to = pod.at("workspace").join(moved);
+        assert!(fs::symlink_metadata(&to).is_ok(), "{moved}");
+        let words = format!("it was moved to {}", to.display());
+        assert!(said.contains(&words), "{said}");
+    }
+    let context = fs::read_to_string(pod.at("workspace/work/CLAUDE.md")).unwrap();
+    assert!(context.contains("# You are Reviewer"), "{context}");
+}
+
 /// Puts the runner into a process namespace of its own, as its first process. Needs root.
 const FIRST: [&str; 5] = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
