@@ -227,8 +227,10 @@ pub fn is_pod_of(pod: &Pod, attempt: AttemptId) -> bool {
         && label(crds::labels::ATTEMPT) == Some(attempt.number.to_string().as_str())
 }
 
-/// True when a pod of this attempt is known to have been made: it was recorded, or a runner opened the package.
-/// The second is for a pod that was made by a pass which died before it could record it, and then vanished.
+/// True when a pod of this attempt is known to have been made.
+///
+/// It was recorded, or a runner opened the package: that tells of a pod whose making pass died before it could
+/// record it, and which then vanished.
 #[must_use]
 pub fn had_pod(attempt: &AttemptRow) -> bool {
     attempt.pod_uid.is_some() || attempt.opened_at.is_some()
