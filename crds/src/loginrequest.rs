@@ -1,4 +1,4 @@
-//! LoginRequest: proof of who somebody is, for the moment of a login. Made by `moor login`.
+//! `LoginRequest`: proof of who somebody is, for the moment of a login. Made by `moor login`.
 //!
 //! The apiserver knows who creates an object, and the policy of [`policy`] lets one pass only when it names its
 //! own creator. So the operator learns from it who holds the nonce, and no credential of the cluster leaves

@@ -7,16 +7,18 @@ use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
 use jiff::Timestamp;
-use protocol::{AttemptId, Credential};
+use protocol::{AttemptId, Credential, TokenId};
 use secrecy::SecretString;
-use store::AttemptRow;
+use store::{AttemptRow, TokenHolder, TokenKind};
 
 use crate::error::Failure;
 use crate::limits::{Party, Slot};
+use crate::people::Person;
+use crate::reviews;
 use crate::state::{Inner, Shared};
 
-/// Bytes of an `Authorization` header; ours are shorter.
-const HEADER_BYTES: usize = 512;
+/// Bytes of an `Authorization` header. Ours are far shorter, those of a ServiceAccount are not.
+const HEADER_BYTES: usize = 8 * 1024;
 
 /// Who may call a route.
 pub(crate) trait Caller: FromRequestParts<Shared, Rejection = Failure> {}
@@ -36,22 +38,82 @@ pub(crate) struct RunnerCaller {
     _slot: Slot,
 }
 
-/// A person. There are none yet, so nobody is one.
+/// A person, or a program that acts with a ServiceAccount. What it may do, [`Inner::may`] tells.
 #[derive(Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no route is for people until there are people")
-)]
-pub(crate) struct PersonCaller(std::convert::Infallible);
+pub(crate) struct PersonCaller {
+    pub(crate) person: Person,
+    /// When the credential ends.
+    pub(crate) expires: Timestamp,
+    /// Which of its tokens was shown; none by a ServiceAccount.
+    pub(crate) token: Option<(TokenId, TokenKind)>,
+    _slot: Slot,
+}
+
+/// A person or an agent, where a route is for both.
+#[derive(Debug)]
+pub(crate) enum Presented {
+    Person(PersonCaller),
+    Agent(AgentCaller),
+}
+
+/// Nobody known yet: whoever has no credential and asks for one.
+#[derive(Debug)]
+pub(crate) struct Stranger;
 
 impl Caller for AgentCaller {}
 impl Caller for RunnerCaller {}
 impl Caller for PersonCaller {}
+impl Caller for Presented {}
+impl Caller for Stranger {}
 
 /// Whose credential it is.
 enum Identity {
     Agent(store::Authenticated),
     Runner(Box<AttemptRow>),
+    Person(Box<Known>),
+}
+
+/// A person whose credential is good.
+struct Known {
+    person: Person,
+    expires: Timestamp,
+    token: Option<(TokenId, TokenKind)>,
+}
+
+/// What a caller showed.
+enum Bearer {
+    Ours(Credential),
+    /// What can be a token of a ServiceAccount.
+    Foreign(SecretString),
+}
+
+impl AgentCaller {
+    fn new(found: &store::Authenticated, state: &Inner) -> Result<Self, Failure> {
+        let party = Party::Agent(found.attempt.task);
+        Ok(Self {
+            attempt: found.attempt,
+            expires: found.expires_at,
+            _slot: state.slots.take(party, state.limits.requests_per_task)?,
+        })
+    }
+}
+
+impl PersonCaller {
+    fn new(known: Known, state: &Inner) -> Result<Self, Failure> {
+        let Known {
+            person,
+            expires,
+            token,
+        } = known;
+        let party = Party::Person(person.digest());
+        let slot = state.slots.take(party, state.limits.requests_per_person)?;
+        Ok(Self {
+            person,
+            expires,
+            token,
+            _slot: slot,
+        })
+    }
 }
 
 impl FromRequestParts<Shared> for AgentCaller {
@@ -59,20 +121,10 @@ impl FromRequestParts<Shared> for AgentCaller {
 
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
         match identify(parts, state).await? {
-            Identity::Agent(store::Authenticated {
-                attempt,
-                expires_at,
-            }) => {
-                let slot = state
-                    .slots
-                    .take(Party::Agent(attempt.task), state.limits.requests_per_task)?;
-                Ok(Self {
-                    attempt,
-                    expires: expires_at,
-                    _slot: slot,
-                })
+            Identity::Agent(found) => Self::new(&found, state),
+            Identity::Runner(_) | Identity::Person(_) => {
+                Err(Failure::forbidden("this route is for the task's token"))
             }
-            Identity::Runner(_) => Err(Failure::forbidden("this route is for the task's token")),
         }
     }
 }
@@ -95,6 +147,7 @@ impl FromRequestParts<Shared> for RunnerCaller {
             Identity::Agent(_) => Err(Failure::forbidden(
                 "this route is for the runner, not for its agent",
             )),
+            Identity::Person(_) => Err(Failure::forbidden("this route is for runners")),
         }
     }
 }
@@ -103,16 +156,49 @@ impl FromRequestParts<Shared> for PersonCaller {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
-        identify(parts, state).await?;
-        Err(Failure::forbidden("this route is for people"))
+        match identify(parts, state).await? {
+            Identity::Person(known) => Self::new(*known, state),
+            Identity::Agent(_) | Identity::Runner(_) => {
+                Err(Failure::forbidden("this route is for people"))
+            }
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Presented {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        match identify(parts, state).await? {
+            Identity::Person(known) => PersonCaller::new(*known, state).map(Self::Person),
+            Identity::Agent(found) => AgentCaller::new(&found, state).map(Self::Agent),
+            Identity::Runner(_) => Err(Failure::forbidden(
+                "this route is for people and agents, not for the runner",
+            )),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Stranger {
+    type Rejection = Failure;
+
+    async fn from_request_parts(_: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        // Where nothing is written nobody can be given anything.
+        state.key().map(|_| Self)
     }
 }
 
 async fn identify(parts: &Parts, state: &Inner) -> Result<Identity, Failure> {
     let key = state.key()?;
     match bearer(parts).ok_or_else(Failure::unauthenticated)? {
-        Credential::Task(token) => by_token(&token, state).await,
-        Credential::Runner(attempt, credential) => {
+        Bearer::Ours(Credential::Task(token)) => {
+            let hash = Credential::token_hash(&token);
+            let found = state.store.authenticate_token(hash, state.now()).await?;
+            found
+                .map(Identity::Agent)
+                .ok_or_else(Failure::unauthenticated)
+        }
+        Bearer::Ours(Credential::Runner(attempt, credential)) => {
             let row = state
                 .store
                 .attempt(attempt)
@@ -123,19 +209,35 @@ async fn identify(parts: &Parts, state: &Inner) -> Result<Identity, Failure> {
             }
             Ok(Identity::Runner(Box::new(row)))
         }
+        Bearer::Ours(Credential::Person(token)) => {
+            let hash = Credential::token_hash(&token);
+            let found = state.store.authenticate_person(hash, state.now()).await?;
+            let TokenHolder {
+                id,
+                user,
+                groups,
+                kind,
+                expires,
+            } = found.ok_or_else(Failure::unauthenticated)?;
+            Ok(Identity::Person(Box::new(Known {
+                person: Person { user, groups },
+                expires,
+                token: Some((id, kind)),
+            })))
+        }
+        Bearer::Foreign(token) => {
+            let (person, expires) = state.reviews.person(&token, state.now()).await?;
+            Ok(Identity::Person(Box::new(Known {
+                person,
+                expires,
+                token: None,
+            })))
+        }
     }
 }
 
-async fn by_token(token: &SecretString, state: &Inner) -> Result<Identity, Failure> {
-    let hash = Credential::token_hash(token);
-    let found = state.store.authenticate_token(hash, state.now()).await?;
-    found
-        .map(Identity::Agent)
-        .ok_or_else(Failure::unauthenticated)
-}
-
 /// The one bearer credential of a request; two of them are none.
-fn bearer(parts: &Parts) -> Option<Credential> {
+fn bearer(parts: &Parts) -> Option<Bearer> {
     let mut values = parts.headers.get_all(AUTHORIZATION).iter();
     let (Some(value), None) = (values.next(), values.next()) else {
         return None;
@@ -144,22 +246,19 @@ fn bearer(parts: &Parts) -> Option<Credential> {
         return None;
     }
     let (scheme, rest) = value.to_str().ok()?.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| Credential::parse(rest.trim()))
-        .flatten()
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    let word = rest.trim();
+    let ours = Credential::parse(word).map(Bearer::Ours);
+    ours.or_else(|| reviews::is_jwt(word).then(|| Bearer::Foreign(word.into())))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use secrecy::ExposeSecret as _;
-
     use super::*;
-    use crate::package::tests::{key, rows};
 
-    fn parse(values: &[&str]) -> Option<Credential> {
+    fn parse(values: &[&str]) -> Option<Bearer> {
         let mut request = http::Request::builder();
         for value in values {
             request = request.header(AUTHORIZATION, *value);
@@ -167,67 +266,26 @@ mod tests {
         bearer(&request.body(()).unwrap().into_parts().0)
     }
 
-    #[tokio::test]
-    async fn nobody_is_a_person() {
-        let rows = rows().await;
-        let now = rows.attempt.claimed_at;
-        let parts = crate::Parts {
-            store: rows.store.clone(),
-            mode: crate::Mode::Serving(key()),
-            definitions: Arc::new(Nothing),
-            now: Arc::new(move || now),
-            readiness: crate::Readiness::default(),
-            registry: prometheus_client::registry::Registry::default(),
-            limits: crate::Limits::default(),
-            shutdown: tokio_util::sync::CancellationToken::new(),
-        };
-        let crate::ApiState(state) = crate::ApiState::new(parts);
-        let token = key().task_token(rows.attempt.id, rows.attempt.salt);
-        let credential = key().runner_credential(rows.attempt.id, rows.attempt.salt);
-        for (given, wanted) in [
-            ("x", 401),
-            (token.expose_secret(), 403),
-            (credential.expose_secret(), 403),
-        ] {
-            let request = http::Request::builder().header(AUTHORIZATION, format!("Bearer {given}"));
-            let mut parts = request.body(()).unwrap().into_parts().0;
-            let refused = PersonCaller::from_request_parts(&mut parts, &state)
-                .await
-                .unwrap_err();
-            assert_eq!(refused.status.as_u16(), wanted);
-        }
-    }
-
-    struct Nothing;
-
-    impl crate::Definitions for Nothing {
-        fn task(&self, _: &str, _: &str) -> Option<Arc<crds::AgentTask>> {
-            None
-        }
-        fn agent(&self, _: &str, _: &str) -> Option<Arc<crds::Agent>> {
-            None
-        }
-        fn runtime(&self, _: &str, _: &str) -> Option<Arc<crds::Runtime>> {
-            None
-        }
-    }
-
     #[test]
     fn one_bearer_credential_and_nothing_else() {
+        for task in ["Bearer mrt_x", "bearer  mrt_x "] {
+            assert!(matches!(
+                parse(&[task]),
+                Some(Bearer::Ours(Credential::Task(_)))
+            ));
+        }
         assert!(matches!(
-            parse(&["Bearer mrt_x"]),
-            Some(Credential::Task(_))
+            parse(&["Bearer mrp_x"]),
+            Some(Bearer::Ours(Credential::Person(_)))
         ));
-        assert!(matches!(
-            parse(&["bearer  mrt_x "]),
-            Some(Credential::Task(_))
-        ));
+        assert!(matches!(parse(&["Bearer a.b.c"]), Some(Bearer::Foreign(_))));
         let long = format!("Bearer mrt_{}", "x".repeat(HEADER_BYTES));
         for refused in [
             &[][..],
             &["mrt_x"],
             &["Basic mrt_x"],
             &["Bearer"],
+            &["Bearer x"],
             &["Bearer mrt_x", "Bearer mrt_x"],
             &[&long],
         ] {

@@ -1,19 +1,27 @@
-//! What comes with a request, within its limits of size and time.
+//! What comes with a request, within its limits of size and time; and how large an answer is.
+
+use std::error::Error;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query as AxumQuery, Request};
 use futures::StreamExt as _;
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
+use protocol::board::{
+    CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewComment, NewIssue,
+};
 use protocol::limits;
 use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Failure;
 use crate::redact;
 use crate::state::Shared;
 
-/// Bytes of a remark on what is wrong with a body.
+/// Bytes of what a body holds beside its one long text.
+const ENVELOPE_BYTES: usize = 16 * 1024;
+/// Bytes of a remark on what is wrong with a body or a query.
 const REMARK_BYTES: usize = 200;
 
 /// What a route takes as its body.
@@ -22,9 +30,29 @@ pub(crate) trait Content: DeserializeOwned {
     const MOST: usize = limits::BODY_BYTES;
 }
 
-/// The one body that an agent can send. Its token is good for many requests at a time, and memory is everybody's.
+/// An agent can send it. Its token is good for many requests at a time, and memory is everybody's.
 impl Content for OpenRequest {
     const MOST: usize = 4096;
+}
+/// Whoever connects can send it.
+impl Content for LoginExchange {
+    const MOST: usize = 2048;
+}
+impl Content for NewAccessToken {
+    const MOST: usize = 4096;
+}
+// A text may be twice as long in JSON: all quotes and line ends of it are escaped.
+impl Content for NewIssue {
+    const MOST: usize = 2 * limits::DESCRIPTION_BYTES + ENVELOPE_BYTES;
+}
+impl Content for IssueEdit {
+    const MOST: usize = 2 * limits::DESCRIPTION_BYTES + ENVELOPE_BYTES;
+}
+impl Content for NewComment {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
+}
+impl Content for CommentEdit {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
 impl Content for StartedRequest {}
 impl Content for EventsRequest {}
@@ -49,7 +77,7 @@ impl<T: Content> FromRequest<Shared> for Json<T> {
             .map_err(|_| Failure::invalid("the body did not arrive in time"))??;
         serde_json::from_slice(&bytes)
             .map(Self)
-            .map_err(|error| Failure::invalid(remark(&error)))
+            .map_err(|error| Failure::invalid(remark("body", &error)))
     }
 }
 
@@ -66,11 +94,11 @@ async fn read(body: Body, most: usize) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// What is wrong with a body. The parser repeats words of it, which may be secret or long.
-fn remark(error: &serde_json::Error) -> String {
+/// What is wrong with a body or a query. The parser repeats words of it, which may be secret or long.
+fn remark(what: &str, error: &dyn Error) -> String {
     let mut remark = redact::patterns(&error.to_string());
     crate::bound::cut(&mut remark, REMARK_BYTES);
-    format!("the body is not what the route takes: {remark}")
+    format!("the {what} is not what the route takes: {remark}")
 }
 
 /// The query of a request.
@@ -82,7 +110,32 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
         match AxumQuery::<T>::from_request_parts(parts, state).await {
             Ok(AxumQuery(query)) => Ok(Self(query)),
-            Err(_) => Err(Failure::invalid("the query is not what the route takes")),
+            Err(refused) => {
+                // The library's own words say nothing; its source names the field.
+                let error = refused.source().unwrap_or(&refused);
+                Err(Failure::invalid(remark("query", error)))
+            }
         }
+    }
+}
+
+/// Bytes of a value as JSON.
+pub(crate) fn json_bytes(value: &impl Serialize) -> Result<usize, Failure> {
+    let mut counter = Counter(0);
+    serde_json::to_writer(&mut counter, value).map_err(|_| Failure::internal())?;
+    Ok(counter.0)
+}
+
+/// Measures what would be written.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

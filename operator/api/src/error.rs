@@ -6,8 +6,13 @@ use std::sync::Arc;
 
 use axum::response::{IntoResponse, Response};
 use http::StatusCode;
-use protocol::{ErrorBody, ErrorDetail, code, limits};
+use protocol::{ErrorBody, ErrorDetail, bound, code, limits, redact};
 use uuid::Uuid;
+
+/// Bytes of a caller's own word that a message repeats.
+const NAMED_BYTES: usize = 200;
+
+use crate::people::AuthorityError;
 
 /// A request that is not answered with what it asked for.
 ///
@@ -50,13 +55,38 @@ impl Failure {
     }
 
     /// Somebody we know, but not for this.
-    pub(crate) fn forbidden(message: &'static str) -> Self {
+    pub(crate) fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code::FORBIDDEN, message)
     }
 
     pub(crate) fn not_found() -> Self {
         const MESSAGE: &str = "there is nothing here, or nothing that this credential may see";
         Self::new(StatusCode::NOT_FOUND, code::NOT_FOUND, MESSAGE)
+    }
+
+    /// A cursor that no page of this list gave.
+    pub(crate) fn wrong_cursor() -> Self {
+        Self::invalid("cursor: no page gave it: leave it out to begin with the first page")
+    }
+
+    /// What a write says whose body names other things: which of them is not there.
+    pub(crate) fn of_write(error: store::Error) -> Self {
+        let store::Error::Missing { what } = &error else {
+            return error.into();
+        };
+        // It repeats what the caller wrote.
+        let mut what = redact::patterns(what);
+        bound::cut(&mut what, NAMED_BYTES);
+        let message = format!("there is no {what}, or none that this credential may see");
+        Self::new(StatusCode::NOT_FOUND, code::NOT_FOUND, message).because(error)
+    }
+
+    /// Somebody has changed it since the caller read it.
+    fn other_revision(present: u32) -> Self {
+        let message = format!(
+            "it was changed since you read it: its revision is {present} now; read it again, and write with that one"
+        );
+        Self::new(StatusCode::CONFLICT, code::REVISION, message)
     }
 
     pub(crate) fn method_not_allowed() -> Self {
@@ -120,7 +150,7 @@ impl Failure {
 
     pub(crate) fn too_many_requests(most: usize) -> Self {
         let message =
-            format!("{most} requests of this task are being answered: wait for one of them");
+            format!("{most} such requests are being answered: try again when one of them is done");
         Self::new(
             StatusCode::TOO_MANY_REQUESTS,
             code::TOO_MANY_REQUESTS,
@@ -135,6 +165,16 @@ impl Failure {
             code::TOO_MANY_CONNECTIONS,
             MESSAGE,
         )
+    }
+
+    /// Says nothing about which of them it is, as [`Failure::unauthenticated`].
+    pub(crate) fn login_refused() -> Self {
+        const MESSAGE: &str = "the LoginRequest is unknown, older than five minutes or used already, or the nonce is not its own: make a new one (moor login)";
+        Self::new(StatusCode::UNAUTHORIZED, code::UNAUTHENTICATED, MESSAGE)
+    }
+
+    pub(crate) fn cluster_away() -> Self {
+        Self::unavailable("the cluster does not answer; try again later")
     }
 
     /// Nothing is wrong with the request; the same one may be answered later.
@@ -181,6 +221,16 @@ impl IntoResponse for Failure {
     }
 }
 
+impl From<AuthorityError> for Failure {
+    fn from(error: AuthorityError) -> Self {
+        let failure = match &error {
+            AuthorityError::Unavailable { .. } => Self::cluster_away(),
+            AuthorityError::Closed(why) => Self::unavailable(why.clone()),
+        };
+        failure.because(error)
+    }
+}
+
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         use store::Error as E;
@@ -196,8 +246,9 @@ impl From<store::Error> for Failure {
                 Self::wrong_state("the task is not in a state in which this can be done")
             }
             E::Missing { .. } => Self::not_found(),
+            E::Revision { present } => Self::other_revision(*present),
             // The caller sent what no row can hold.
-            E::Invalid { .. } => Self::invalid("the request holds a value that cannot be kept"),
+            E::Invalid { what, why } => Self::invalid(format!("{what}: {why}")),
             E::Corrupt { .. }
             | E::NetworkFileSystem { .. }
             | E::File { .. }

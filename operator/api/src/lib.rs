@@ -6,6 +6,7 @@
 
 mod answer;
 mod auth;
+mod board;
 mod body;
 mod conversation;
 mod error;
@@ -13,7 +14,11 @@ mod held;
 mod limits;
 mod metrics;
 mod package;
+mod people;
 mod readiness;
+mod recent;
+mod reviews;
+mod rights;
 mod routes;
 mod serve;
 mod state;
@@ -25,6 +30,7 @@ use axum::middleware::from_fn_with_state;
 use protocol::{bound, redact};
 
 pub use limits::Limits;
+pub use people::{Action, Authority, AuthorityError, PendingLogin, Person};
 pub use readiness::Readiness;
 pub use serve::{Tls, serve, server_config};
 pub use state::{ApiState, Definitions, Mode, Now, Parts};

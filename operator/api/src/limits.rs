@@ -24,8 +24,15 @@ pub struct Limits {
     /// See [`limits::REQUESTS_PER_TASK`]. The runner and its agent are counted apart, so that an agent
     /// cannot keep its runner from reporting.
     pub requests_per_task: usize,
+    /// Requests of one person that are being answered at the same time.
+    pub requests_per_person: usize,
+    /// Logins that are being answered at the same time, and apart from them looks at tokens that are not ours.
+    /// Each asks the cluster, and whoever connects can want one.
+    pub strangers: usize,
     /// See [`limits::CONTROL_HOLD`].
     pub control_hold: Duration,
+    /// From a question about people to the cluster's answer.
+    pub cluster_answer: Duration,
     /// From the connection to the end of the TLS handshake.
     pub handshake: Duration,
     /// From the first byte of a request to the end of its headers.
@@ -52,7 +59,10 @@ impl Default for Limits {
             connections_per_address: limits::CONNECTIONS / 8,
             refusals: 64,
             requests_per_task: limits::REQUESTS_PER_TASK,
+            requests_per_person: 32,
+            strangers: 8,
             control_hold: limits::CONTROL_HOLD,
+            cluster_answer: Duration::from_secs(5),
             handshake: Duration::from_secs(5),
             headers: Duration::from_secs(10),
             body: Duration::from_secs(20),
@@ -66,6 +76,12 @@ impl Default for Limits {
 pub(crate) enum Party {
     Agent(TaskId),
     Runner(TaskId),
+    /// A person, by the digest of name and groups.
+    Person([u8; 32]),
+    /// All who log in.
+    Logins,
+    /// All who show a token that the cluster has to look at.
+    Reviews,
     /// Whoever connects from there.
     Address(IpAddr),
 }

@@ -1,4 +1,4 @@
-//! From rows and definitions to the package of an attempt.
+//! From rows and definitions to the package of an attempt. What woke the agent is added when it is open.
 
 use crds::{Agent, AgentTask, Runtime};
 use kube::ResourceExt as _;
@@ -55,7 +55,7 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
             args: runtime.spec.args.clone(),
         },
         subject: session.key.subject.clone(),
-        prompt: definition.spec.prompt.clone(),
+        prompt: definition.spec.prompt.clone().unwrap_or_default(),
         cause: None,
         interrupted: earlier.iter().any(was_interrupted),
         session: conversation::decide(past),
@@ -106,7 +106,6 @@ pub(crate) mod tests {
 
     /// Rows of a claimed task, from a real store: nothing else makes them. Tests change what they are about.
     pub(crate) struct Rows {
-        pub(crate) store: Store,
         pub(crate) task: TaskRow,
         pub(crate) session: SessionRow,
         pub(crate) attempt: AttemptRow,
@@ -139,7 +138,7 @@ pub(crate) mod tests {
             namespace: "team-a".to_owned(),
             namespace_uid: "n".to_owned(),
             name: "hello-1".to_owned(),
-            uid: "u".to_owned(),
+            uid: Some("u".to_owned()),
             spec_hash: "h".to_owned(),
         };
         let task = NewTask {
@@ -167,7 +166,6 @@ pub(crate) mod tests {
             task: store.task(id).await.unwrap().unwrap(),
             session: claimed.session,
             attempt: store.attempt(claimed.attempt).await.unwrap().unwrap(),
-            store,
             _folder: folder,
         };
         rows.session.runs = 2;

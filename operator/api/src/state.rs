@@ -13,7 +13,10 @@ use crate::error::Failure;
 use crate::held::Held;
 use crate::limits::{Limits, Slots};
 use crate::metrics::Metrics;
+use crate::people::Authority;
 use crate::readiness::Readiness;
+use crate::reviews::Reviews;
+use crate::rights::Rights;
 
 /// What the cluster defines, as far as it is known now. Answers at once: it is asked within requests.
 pub trait Definitions: Send + Sync + 'static {
@@ -23,6 +26,11 @@ pub trait Definitions: Send + Sync + 'static {
     fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Agent>>;
     /// The Runtime of this name.
     fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>>;
+    /// The Agents of a namespace by name, `most` of them that come after `after`; nothing comes before the
+    /// empty name.
+    fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>>;
+    /// UID of a namespace that is a workspace: one that is labelled so.
+    fn workspace(&self, namespace: &str) -> Option<String>;
 }
 
 /// Tells the time, in whole microseconds.
@@ -46,6 +54,8 @@ pub struct Parts {
     pub mode: Mode,
     /// What the cluster defines.
     pub definitions: Arc<dyn Definitions>,
+    /// Who people are and what they may do.
+    pub authority: Arc<dyn Authority>,
     /// What time it is.
     pub now: Now,
     /// What `/readyz` tells, beside the state of the store.
@@ -69,6 +79,9 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) mode: Mode,
     pub(crate) definitions: Arc<dyn Definitions>,
+    pub(crate) authority: Arc<dyn Authority>,
+    pub(crate) reviews: Reviews,
+    pub(crate) rights: Rights,
     pub(crate) now: Now,
     pub(crate) readiness: Readiness,
     pub(crate) registry: Registry,
@@ -88,6 +101,7 @@ impl ApiState {
             store,
             mode,
             definitions,
+            authority,
             now,
             readiness,
             mut registry,
@@ -102,10 +116,14 @@ impl ApiState {
                 .run_until_cancelled_owned(Arc::clone(&held).follow(store.changes())),
         );
         let slots = Arc::new(Slots::default());
+        let reviews = Reviews::new(Arc::clone(&authority), Arc::clone(&slots), limits);
         let inner = Inner {
             store,
             mode,
             definitions,
+            rights: Rights::new(Arc::clone(&authority), limits.cluster_answer),
+            authority,
+            reviews,
             now,
             readiness,
             registry,

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use crds::AgentTask;
 use kube::ResourceExt as _;
 use protocol::TaskId;
+use protocol::board::Cause;
 use protocol::runner::{TaskView, WhoAmI};
 use store::TaskRow;
 
@@ -15,15 +16,12 @@ use crate::error::Failure;
 use crate::package;
 use crate::state::{Inner, Shared};
 
-/// `GET whoami`.
-pub(super) async fn show_caller(
-    caller: AgentCaller,
-    State(state): State<Shared>,
-) -> Result<Answer<WhoAmI>, Failure> {
-    let task = own_task(&state, &caller).await?;
+/// Who an agent is, for `GET whoami`.
+pub(super) async fn show(caller: &AgentCaller, state: &Inner) -> Result<WhoAmI, Failure> {
+    let task = own_task(state, caller).await?;
     let namespace = task.object.namespace;
     let agent = state.definitions.agent(&namespace, &task.agent);
-    Ok(Answer(WhoAmI {
+    Ok(WhoAmI {
         display_name: agent
             .map_or_else(|| task.agent.clone(), |agent| package::display_name(&agent)),
         agent: task.agent,
@@ -31,7 +29,7 @@ pub(super) async fn show_caller(
         task: task.id,
         attempt: caller.attempt.number,
         token_expires: caller.expires,
-    }))
+    })
 }
 
 /// `GET tasks/{id}`: its own task. Others do not exist for it.
@@ -51,13 +49,15 @@ pub(super) async fn get_task(
         .await?
         .ok_or_else(Failure::not_found)?;
     let definition = definition(&state, &task)?;
+    let cause = cause(&state, &task, &definition).await?;
     Ok(Answer(TaskView {
         id: task.id,
         namespace: task.object.namespace,
         name: task.object.name,
         agent: task.agent,
         subject: session.key.subject,
-        prompt: definition.spec.prompt.clone(),
+        prompt: definition.spec.prompt.clone().unwrap_or_default(),
+        cause,
         state: task.state,
         attempt: caller.attempt.number,
         session_policy: task.policy,
@@ -80,8 +80,22 @@ pub(super) fn definition(state: &Inner, task: &TaskRow) -> Result<Arc<AgentTask>
         .definitions
         .task(&task.object.namespace, &task.object.name);
     found
-        .filter(|found| found.uid().as_deref() == Some(&task.object.uid))
+        .filter(|found| found.uid() == task.object.uid)
         .ok_or_else(|| unknown("AgentTask"))
+}
+
+/// What woke the agent of a task; `None` for one that has a prompt.
+pub(super) async fn cause(
+    state: &Inner,
+    task: &TaskRow,
+    definition: &AgentTask,
+) -> Result<Option<Cause>, Failure> {
+    if definition.spec.cause.is_none() {
+        return Ok(None);
+    }
+    let cause = state.store.cause(task.id).await?;
+    // Its object has one, so the store knew it once.
+    cause.map(Some).ok_or_else(Failure::internal)
 }
 
 /// A definition is not there yet, or not any more; the reconciler decides what that means for the task.

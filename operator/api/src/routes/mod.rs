@@ -1,8 +1,16 @@
 //! The routes. Under `/api/v1` only handlers that begin with a [`Caller`] are taken: the compiler says so.
 
 mod agent;
+mod agents;
+mod board;
+mod comments;
 mod health;
+mod inbox;
+mod issues;
+mod login;
 mod runner;
+mod runs;
+mod tokens;
 
 use axum::Router;
 use axum::handler::Handler;
@@ -23,12 +31,17 @@ pub(crate) fn all() -> Router<Shared> {
         .route("/api/v1/runner/events", post(runner::append_events))
         .route(CONTROL, get(runner::await_commands))
         .route("/api/v1/runner/finish", post(runner::finish_attempt))
-        .route("/api/v1/whoami", get(agent::show_caller))
+        .route("/api/v1/login", post(login::log_in))
+        .route("/api/v1/tokens", get(tokens::list_tokens))
+        .route("/api/v1/tokens", post(tokens::mint_token))
+        .route("/api/v1/tokens/{id}", delete(tokens::revoke_token))
+        .route("/api/v1/whoami", get(tokens::show_caller))
         .route("/api/v1/tasks/{id}", get(agent::get_task))
         .route("/healthz", routing::get(health::show_life))
         .route("/readyz", routing::get(health::show_readiness))
         .route("/metrics", routing::get(health::show_metrics));
     known
+        .merge(board::all())
         .fallback(async || Failure::not_found())
         .method_not_allowed_fallback(async || Failure::method_not_allowed())
 }
@@ -54,4 +67,20 @@ where
     A: Authorised + 'static,
 {
     routing::post(handler)
+}
+
+fn patch<H, A>(handler: H) -> MethodRouter<Shared>
+where
+    H: Handler<A, Shared>,
+    A: Authorised + 'static,
+{
+    routing::patch(handler)
+}
+
+fn delete<H, A>(handler: H) -> MethodRouter<Shared>
+where
+    H: Handler<A, Shared>,
+    A: Authorised + 'static,
+{
+    routing::delete(handler)
 }

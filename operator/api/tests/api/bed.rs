@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use api::{ApiState, Definitions, Limits, Mode, Parts, Readiness};
+use api::{ApiState, Authority, Definitions, Limits, Mode, Parts, Readiness};
 use axum::Router;
 use axum::body::Body;
 use crds::{Agent, AgentTask, Runtime};
@@ -21,10 +21,12 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
+use crate::people::People;
+
 /// Longer than anything here takes; a test that waits this long has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 pub(crate) const NAMESPACE: &str = "team-a";
-const NAMESPACE_UID: &str = "6f3f3a0c-1111-4222-8333-444455556666";
+pub(crate) const NAMESPACE_UID: &str = "6f3f3a0c-1111-4222-8333-444455556666";
 pub(crate) const NONCE: &str = "0101010101010101010101010101010101010101010101010101010101010101";
 
 /// Defines a test that runs on both databases, as `name::sqlite` and `name::postgres`.
@@ -85,6 +87,21 @@ impl Definitions for Cluster {
             .filter(|_| namespace == NAMESPACE)
             .cloned()
     }
+
+    fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
+        let agents = self.agents.lock().unwrap();
+        let mut names: Vec<_> = agents
+            .keys()
+            .filter(|name| namespace == NAMESPACE && name.as_str() > after)
+            .collect();
+        names.sort_unstable();
+        let first = names.into_iter().take(most);
+        first.map(|name| Arc::clone(&agents[name])).collect()
+    }
+
+    fn workspace(&self, namespace: &str) -> Option<String> {
+        (namespace == NAMESPACE).then(|| NAMESPACE_UID.to_owned())
+    }
 }
 
 /// A server with a store of its own.
@@ -94,6 +111,7 @@ pub(crate) struct Bed {
     pub(crate) store: Store,
     pub(crate) key: InstallationKey,
     pub(crate) cluster: Arc<Cluster>,
+    pub(crate) people: Arc<People>,
     pub(crate) readiness: Readiness,
     pub(crate) shutdown: CancellationToken,
     pub(crate) state: ApiState,
@@ -183,8 +201,11 @@ impl Bed {
         let micros = Arc::new(AtomicI64::new(1_800_000_000_000_000));
         let key = InstallationKey::new([7; 32]);
         let (cluster, readiness) = (Arc::new(Cluster::default()), Readiness::default());
+        let people = Arc::new(People::default());
         let shutdown = CancellationToken::new();
-        let parts = parts(&store, &key, &cluster, &readiness, &shutdown, &micros);
+        let parts = parts(
+            &store, &key, &cluster, &people, &readiness, &shutdown, &micros,
+        );
         let state = ApiState::new(parts);
         let router = api::router(state.clone());
         let bed = Self {
@@ -192,6 +213,7 @@ impl Bed {
             store,
             key,
             cluster,
+            people,
             readiness,
             shutdown,
             state,
@@ -211,12 +233,13 @@ impl Bed {
             store,
             key,
             cluster,
+            people,
             readiness,
             shutdown,
             micros,
             ..
         } = self;
-        let mut parts = parts(store, key, cluster, readiness, shutdown, micros);
+        let mut parts = parts(store, key, cluster, people, readiness, shutdown, micros);
         change(&mut parts);
         let state = ApiState::new(parts);
         Self {
@@ -274,7 +297,7 @@ impl Bed {
             namespace: NAMESPACE.to_owned(),
             namespace_uid: NAMESPACE_UID.to_owned(),
             name,
-            uid,
+            uid: Some(uid),
             spec_hash: "abc".to_owned(),
         };
         let subject = Subject {
@@ -382,6 +405,16 @@ impl Bed {
             .to_owned()
     }
 
+    /// The token of a person who has just logged in.
+    pub(crate) async fn person(&self, user: &str) -> String {
+        let (uid, groups) = (Uuid::now_v7().to_string(), ["dev".to_owned()]);
+        let minted = self
+            .store
+            .exchange_login(&uid, user, &groups, self.now())
+            .await;
+        minted.unwrap().unwrap().token
+    }
+
     /// A call of a runner's route.
     pub(crate) async fn post(&self, route: &str, credential: &str, body: &Value) -> Answer {
         let request = Request::post(format!("/api/v1/runner/{route}"))
@@ -430,6 +463,7 @@ fn parts(
     store: &Store,
     key: &InstallationKey,
     cluster: &Arc<Cluster>,
+    people: &Arc<People>,
     readiness: &Readiness,
     shutdown: &CancellationToken,
     micros: &Arc<AtomicI64>,
@@ -439,6 +473,7 @@ fn parts(
         store: store.clone(),
         mode: Mode::Serving(key.clone()),
         definitions: Arc::clone(cluster) as Arc<dyn Definitions>,
+        authority: Arc::clone(people) as Arc<dyn Authority>,
         now: Arc::new(move || Timestamp::from_microsecond(micros.load(Ordering::SeqCst)).unwrap()),
         readiness: readiness.clone(),
         registry: Registry::with_prefix("mooring"),

@@ -10,12 +10,21 @@
 
 mod authorisation;
 mod bed;
+mod board;
+mod board_callers;
+mod board_comments;
+mod board_input;
+mod board_issues;
+mod board_runs;
 mod control;
 mod errors;
 mod events;
 mod finish;
 mod health;
 mod limits;
+mod login;
 mod open;
+mod people;
 mod tls;
+mod tokens;
 mod wire;
