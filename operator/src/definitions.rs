@@ -20,6 +20,14 @@ impl api::Definitions for Cached {
     fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
         self.0.runtime(namespace, name)
     }
+
+    fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
+        self.0.agents_after(namespace, after, most)
+    }
+
+    fn workspace(&self, namespace: &str) -> Option<String> {
+        self.0.workspace_uid(namespace)
+    }
 }
 
 /// Where nothing is watched: the operator only reads, and serves no package.
@@ -35,6 +43,14 @@ impl api::Definitions for Nothing {
     }
 
     fn runtime(&self, _namespace: &str, _name: &str) -> Option<Arc<Runtime>> {
+        None
+    }
+
+    fn agents(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<Agent>> {
+        Vec::new()
+    }
+
+    fn workspace(&self, _namespace: &str) -> Option<String> {
         None
     }
 }

@@ -1,11 +1,15 @@
 //! `mooring-operator`: reads its settings and starts what they ask for.
 
+mod authority;
 mod certificate;
 mod check;
 mod cluster;
 mod definitions;
+mod door;
 mod installation;
 mod run;
+#[cfg(test)]
+mod scripted;
 mod settings;
 
 use std::process::ExitCode;
@@ -27,7 +31,7 @@ fn main() -> anyhow::Result<ExitCode> {
         .build()?;
     runtime.block_on(async {
         match arguments.command {
-            Command::Run(settings) => run::run(settings).await.map(|()| ExitCode::SUCCESS),
+            Command::Run(settings) => run::run(*settings).await.map(|()| ExitCode::SUCCESS),
             Command::Check(settings) => check::check(settings).await,
         }
     })

@@ -13,9 +13,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::authority::KubeAuthority;
 use crate::certificate::{Authority, RENEW_EVERY};
 use crate::cluster;
 use crate::definitions::{Cached, Nothing};
+use crate::door::Door;
 use crate::installation::{self, Installation, Standing};
 use crate::settings::RunSettings;
 
@@ -52,11 +54,17 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
         let clock = Arc::clone(&clock);
         Arc::new(move || clock.now())
     };
+    let people = KubeAuthority::new(
+        client.clone(),
+        settings.namespace.clone(),
+        settings.login_policy.clone(),
+    );
     let parts = |mode, definitions| api::Parts {
         store: store.clone(),
         mode,
         definitions,
-        now,
+        authority: Arc::new(people),
+        now: Arc::clone(&now),
         readiness: readiness.clone(),
         registry: Registry::with_prefix("mooring"),
         limits: api::Limits::default(),
@@ -78,6 +86,13 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
         }
         Standing::Together(installation) => {
             let mode = api::Mode::Serving(installation.key.clone());
+            let door = Door {
+                client: client.clone(),
+                namespace: settings.namespace.clone(),
+                ca_pem: installation.authority.certificate_pem.clone(),
+                now: Arc::clone(&now),
+            };
+            tokio::spawn(door.keep(shutdown.clone()));
             let context = context(&settings, installation, &store, client, clock);
             let cached = Cached(controller::Catalog::new(context.caches.clone()));
             let state = api::ApiState::new(parts(mode, Arc::new(cached)));

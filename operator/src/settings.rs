@@ -29,7 +29,7 @@ pub(crate) enum LogFormat {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Serve the API and reconcile, until TERM.
-    Run(RunSettings),
+    Run(Box<RunSettings>),
     /// Read store and cluster, and print each promise that is broken. Exits 1 when there is one.
     Check(StoreSettings),
 }
@@ -74,6 +74,9 @@ pub(crate) struct RunSettings {
     /// The operator's own namespace, where the Secret `mooring-installation` is.
     #[arg(long, env = "MOORING_NAMESPACE")]
     pub(crate) namespace: String,
+    /// Name of the `ValidatingAdmissionPolicy` on which logins stand, and of its binding.
+    #[arg(long, env = "MOORING_LOGIN_POLICY", default_value = crds::login_policy::NAME)]
+    pub(crate) login_policy: String,
     /// Image with the runner and `moor`.
     #[arg(long, env = "MOORING_RUNNER_IMAGE")]
     pub(crate) runner_image: String,

@@ -1,4 +1,4 @@
-//! An apiserver without objects, which keeps one Secret.
+//! An apiserver without objects, which keeps one Secret and one ConfigMap.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::{Method, StatusCode};
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 
 /// A clone is the same.
@@ -21,6 +21,7 @@ pub(crate) struct Apiserver {
 #[derive(Default)]
 struct Inner {
     secret: Mutex<Option<Secret>>,
+    map: Mutex<Option<ConfigMap>>,
     writes: Mutex<Vec<String>>,
     is_away: AtomicBool,
     refusals: AtomicUsize,
@@ -60,6 +61,12 @@ impl Apiserver {
         Some(String::from_utf8(value).unwrap())
     }
 
+    /// A text of the ConfigMap, once it is there.
+    pub(crate) fn published(&self, key: &str) -> Option<String> {
+        let map = self.inner.map.lock().unwrap();
+        map.as_ref()?.data.as_ref()?.get(key).cloned()
+    }
+
     /// Bytes of the Secret as they travel.
     pub(crate) fn secret_base64(&self, key: &str) -> Option<String> {
         let secret = self.inner.secret.lock().unwrap();
@@ -81,7 +88,13 @@ async fn answer(State(cluster): State<Apiserver>, request: Request) -> Response 
             .lock()
             .unwrap()
             .push(format!("{} {path}", request.method()));
+        let is_patch = request.method() == Method::PATCH;
         let body = to_bytes(request.into_body(), 1 << 20).await.unwrap();
+        if is_patch {
+            let map: ConfigMap = serde_json::from_slice(&body).unwrap();
+            *inner.map.lock().unwrap() = Some(map.clone());
+            return axum::Json(map).into_response();
+        }
         let secret: Secret = serde_json::from_slice(&body).unwrap();
         *inner.secret.lock().unwrap() = Some(secret.clone());
         return (StatusCode::CREATED, axum::Json(secret)).into_response();

@@ -1,4 +1,4 @@
-//! The program itself, against an apiserver that knows one Secret and no objects.
+//! The program itself, against an apiserver that knows one Secret, one ConfigMap and no objects.
 
 #![expect(
     clippy::unwrap_used,
@@ -28,6 +28,8 @@ async fn it_starts_serves_and_ends_in_order() {
     assert_eq!(ready, serde_json::json!({"ready": true, "reasons": []}));
     assert_eq!(client.get("/healthz").await.unwrap().0, 200);
     assert_eq!(client.get("/api/v1/whoami").await.unwrap().0, 401);
+    let published = program.until(async || cluster.published("ca.crt")).await;
+    assert_eq!(published, ca);
     let metrics = client.get("/metrics").await.unwrap().1;
     assert!(
         metrics.contains("\nmooring_holders 0\n")
@@ -64,7 +66,10 @@ async fn it_starts_serves_and_ends_in_order() {
     }
     assert_eq!(
         cluster.writes(),
-        ["POST /api/v1/namespaces/mooring-system/secrets"]
+        [
+            "POST /api/v1/namespaces/mooring-system/secrets",
+            "PATCH /api/v1/namespaces/mooring-system/configmaps/mooring-api"
+        ]
     );
     let check = Program::check(&folder, "store.db", &cluster).ended().await;
     assert_eq!(check.code, Some(0), "{}", check.log);
@@ -136,6 +141,7 @@ async fn help_names_every_variable() {
         "MOORING_API_ADDRESS",
         "MOORING_API_URL",
         "MOORING_NAMESPACE",
+        "MOORING_LOGIN_POLICY",
         "MOORING_RUNNER_IMAGE",
         "MOORING_RUNNER_IMAGE_PULL_POLICY",
         "MOORING_LOG",
