@@ -160,8 +160,11 @@ pub struct TaskView {
     pub agent: String,
     /// On what.
     pub subject: Subject,
-    /// What is asked.
+    /// What is asked; empty when there is a cause.
     pub prompt: String,
+    /// What woke the agent, when it was no prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<crate::board::Cause>,
     /// Where it stands.
     pub state: TaskState,
     /// Which attempt.

@@ -1,7 +1,10 @@
 //! What a runner asks and tells.
 
+use std::sync::Arc;
+
 use axum::Json as Answer;
 use axum::extract::State;
+use crds::AgentTask;
 use protocol::runner::{
     Command, ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest,
     FinishResponse, OpenRequest, OpenResponse, StartedRequest,
@@ -9,7 +12,7 @@ use protocol::runner::{
 use protocol::{AttemptId, Event, EventBody, Verdict, WIRE_VERSION, limits};
 use secrecy::ExposeSecret as _;
 use sha2::{Digest as _, Sha256};
-use store::{Appended, AttemptRow, Decided, Opened};
+use store::{Appended, AttemptRow, Decided, Opened, TaskRow};
 use tokio::time::Instant;
 
 use crate::auth::{AgentCaller, RunnerCaller};
@@ -38,7 +41,8 @@ pub(super) async fn open_package(
     }
     let nonce = nonce_hash(&request.nonce)?;
     // The package first: where it cannot be made nothing has changed, and the runner asks again.
-    let (attempt, package) = make_package(&state, caller.attempt).await?;
+    let made = make_package(&state, caller.attempt).await?;
+    let attempt = &made.attempt;
     match state
         .store
         .open_package(caller.attempt, nonce, state.now())
@@ -51,6 +55,9 @@ pub(super) async fn open_package(
         Opened::OtherNonce => return Err(Failure::already_open()),
         Opened::WrongState => return Err(Failure::wrong_state("the attempt has ended")),
     }
+    // Only now: until it is open the task takes in what comes, and nothing may fall between the two.
+    let mut package = made.package;
+    package.cause = super::agent::cause(&state, &made.task, &made.definition).await?;
     let key = state.key()?;
     Ok(Answer(OpenResponse {
         wire_version: request.wire_version.min(WIRE_VERSION),
@@ -147,11 +154,16 @@ fn nonce_hash(nonce: &str) -> Result<[u8; 32], Failure> {
     Ok(Sha256::digest(bytes).into())
 }
 
-/// The package of an attempt, from the rows and the definitions as they are now.
-async fn make_package(
-    state: &Inner,
-    id: AttemptId,
-) -> Result<(AttemptRow, protocol::Package), Failure> {
+/// A package, and what it was made from.
+struct Made {
+    attempt: AttemptRow,
+    task: TaskRow,
+    definition: Arc<AgentTask>,
+    package: protocol::Package,
+}
+
+/// The package of an attempt, from the rows and the definitions as they are now, but for what woke the agent.
+async fn make_package(state: &Inner, id: AttemptId) -> Result<Made, Failure> {
     let gone = || Failure::wrong_state("the task is gone");
     let attempt = state.store.attempt(id).await?.ok_or_else(gone)?;
     let task = state.store.task(id.task).await?.ok_or_else(gone)?;
@@ -179,7 +191,12 @@ async fn make_package(
         agent: &agent,
         runtime: &runtime,
     });
-    Ok((attempt, package))
+    Ok(Made {
+        attempt,
+        task,
+        definition,
+        package,
+    })
 }
 
 fn check_batch(events: &[Event]) -> Result<(), Failure> {
