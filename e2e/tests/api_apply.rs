@@ -51,7 +51,7 @@ async fn client_side_apply_of_a_long_prompt_shows_no_drift() -> Result<()> {
         );
         kubectl(workspace, &["diff", "--filename", &file]).await?;
         let task: AgentTask = workspace.api().get("hello").await?;
-        assert_eq!(task.spec.prompt, prompt.trim_end());
+        assert_eq!(task.spec.prompt.as_deref(), Some(prompt.trim_end()));
         Ok(())
     })
     .await

@@ -66,7 +66,11 @@ async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
             ("no prompt", good().set("/spec/prompt", Value::Null)),
             (
                 "a subject of another kind",
-                good().set("/spec/subject/kind", "Issue"),
+                good().set("/spec/subject/kind", "Chat"),
+            ),
+            (
+                "an issue without a cause",
+                good().set("/spec/subject", json!({"kind": "Issue", "name": "TEAM-1"})),
             ),
             ("another policy", good().set("/spec/session/policy", "Fork")),
             ("no time at all", good().set("/spec/deadlineSeconds", 0)),

@@ -11,7 +11,10 @@ use kube::{Api, ResourceExt as _};
 
 /// Used only when a watch is later than the answer to a request, which no story on a node can bring about. The
 /// controller's stories on an apiserver in memory use them.
-const ONLY_IN_RACES: [(&str, &str, &str); 1] = [("get", "agentsessions", crds::GROUP)];
+const ONLY_IN_RACES: [(&str, &str, &str); 2] = [
+    ("get", "agentsessions", crds::GROUP),
+    ("get", "agenttasks", crds::GROUP),
+];
 
 /// What rules grant.
 fn add(granted: &mut BTreeSet<Permission>, rules: Option<Vec<PolicyRule>>) {

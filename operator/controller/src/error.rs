@@ -32,6 +32,22 @@ pub enum Error {
         /// What it was.
         what: &'static str,
     },
+    /// The name of an AgentTask to be made belongs to another one.
+    #[error(
+        "AgentTask {namespace}/{name} was not made by Mooring and has the name of one to be made: delete it"
+    )]
+    NameTaken {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// A task was born in the store, and the store does not know by what.
+    #[error("the store does not know what woke the agent of task {task}")]
+    NoCause {
+        /// Which task.
+        task: protocol::TaskId,
+    },
     /// A name cannot be derived.
     #[error("deriving a name")]
     Name(#[from] crds::names::NameError),
@@ -56,6 +72,8 @@ impl Error {
             Self::Store(error) => error.reason(),
             Self::Write(error) => error.point.as_str(),
             Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => "ReadFailed",
+            Self::NameTaken { .. } => "NameTaken",
+            Self::NoCause { .. } => "CauseMissing",
             Self::Name(_) => "NameInvalid",
         }
     }
@@ -74,10 +92,11 @@ impl Error {
                     Retry::WithBackoff
                 }
             },
-            Self::Read { .. } | Self::NoAnswer { .. } | Self::GoneAgain { .. } => {
-                Retry::WithBackoff
-            }
-            Self::Name(_) => Retry::Never,
+            Self::Read { .. }
+            | Self::NoAnswer { .. }
+            | Self::GoneAgain { .. }
+            | Self::NameTaken { .. } => Retry::WithBackoff,
+            Self::NoCause { .. } | Self::Name(_) => Retry::Never,
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn running() -> Seen {
         namespace: "team".to_owned(),
         namespace_uid: "namespace-uid".to_owned(),
         name: "hello-1".to_owned(),
-        uid: "task-uid".to_owned(),
+        uid: Some("task-uid".to_owned()),
         spec_hash: String::new(),
     };
     let subject = Subject {
@@ -110,6 +110,7 @@ pub(crate) fn running() -> Seen {
         },
         session_name: session_name("reviewer", "Key", "hello", "namespace-uid").unwrap(),
         object: Object::There(Arc::new(task_object())),
+        cause: None,
         standing: Standing::Workspace,
         agent: None,
         references: References::Found,

@@ -11,6 +11,7 @@ use store::TaskRow;
 
 use super::{Listing, Rows, Violation};
 use crate::network::build::BASE;
+use crate::task::birth;
 
 /// Every promise that does not hold.
 pub(super) fn violations(rows: &Rows, listing: &Listing) -> Vec<Violation> {
@@ -145,11 +146,13 @@ fn objects(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
                 what: what.clone(),
             })
         };
-        if row.state != TaskState::Finished
-            && !row.state.has_verdict()
-            && !uids.contains(&row.object.uid)
-        {
-            broken("a task whose object is gone is cancelled");
+        match &row.object.uid {
+            Some(uid) if !row.state.has_verdict() && !uids.contains(uid) => {
+                broken("a task whose object is gone is cancelled");
+            }
+            // While it only waits, its namespace may be no workspace.
+            None if row.state.is_active() => broken("a claimed task has its object"),
+            Some(_) | None => {}
         }
         if row.state == TaskState::Finished {
             let left = |attempt: &AttemptId| {
@@ -172,7 +175,17 @@ fn objects(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
             .by_object
             .get(&object.uid().unwrap_or_default())
             .and_then(|task| rows.tasks.get(task));
-        let Some(row) = row else { continue };
+        let Some(row) = row else {
+            // What names no row was made by somebody else, and is not run.
+            if is_unbound(rows, object) {
+                let what = named(object.namespace(), &object.name_any());
+                found.push(Violation {
+                    rule: "an object that was made for a task is its own",
+                    what,
+                });
+            }
+            continue;
+        };
         if let Some(rule) = misreported(row, object) {
             found.push(Violation {
                 rule,
@@ -180,6 +193,12 @@ fn objects(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
             });
         }
     }
+}
+
+/// Whether an object was made for a task that does not know it.
+fn is_unbound(rows: &Rows, object: &crds::AgentTask) -> bool {
+    let row = birth::named_task(object).and_then(|task| rows.tasks.get(&task));
+    row.is_some_and(|row| row.object.uid.is_none() && birth::is_made_for(object, row))
 }
 
 fn misreported(row: &TaskRow, object: &crds::AgentTask) -> Option<&'static str> {
@@ -298,6 +317,25 @@ mod tests {
         owned.claims.push(serde_json::from_value(claim).unwrap());
         let mut unheld = calm();
         unheld.held.clear();
+        let unborn = |state| {
+            let mut rows = rows(|row, _| {
+                row.object.uid = None;
+                row.state = state;
+            });
+            rows.by_object.clear();
+            rows
+        };
+        let mut unbound = one(|_| {});
+        let id = rows(|_, _| {}).tasks.into_keys().next().unwrap();
+        let cause = crds::TaskCause {
+            kind: crds::CauseKind::Assignment,
+            issue: "TEAM-1".to_owned(),
+            comment: None,
+        };
+        unbound.tasks[0].spec.cause = Some(cause);
+        unbound.tasks[0]
+            .labels_mut()
+            .insert(labels::TASK_ID.to_owned(), id.to_string());
         let now = jiff::Timestamp::UNIX_EPOCH;
         let over = rows(|row, attempt| {
             let verdict = json!({"outcome": "succeeded", "at": now});
@@ -355,6 +393,16 @@ mod tests {
                 "a task whose object is gone is cancelled",
             ),
             (calm(), owned, "nobody owns a session's volume claim"),
+            (
+                unborn(TaskState::Running),
+                one(|_| {}),
+                "a claimed task has its object",
+            ),
+            (
+                unborn(TaskState::Queued),
+                unbound,
+                "an object that was made for a task is its own",
+            ),
             (
                 over,
                 listing(Vec::new()),

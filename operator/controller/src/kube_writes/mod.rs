@@ -53,6 +53,8 @@ points! {
     BasePolicy,
     /// The policy with a Runtime's list.
     RuntimePolicy,
+    /// The AgentTask of a task that was born in the store.
+    CreateTask,
     /// The `AgentSession` of a first turn.
     CreateSession,
     /// The volume claim of a session's generation.

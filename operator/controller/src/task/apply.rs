@@ -10,9 +10,10 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use protocol::{AttemptId, Outcome, Verdict};
 use store::Decided;
 
+use super::birth;
 use super::bring_up::{Brought, bring_up};
 use super::decide::{Plan, Step};
-use super::observe::Seen;
+use super::observe::{Object, Seen};
 use crate::catalog::{Catalog, Standing};
 use crate::context::Context;
 use crate::error::Error;
@@ -36,10 +37,25 @@ pub enum Next {
 /// Takes a step of the task's life.
 ///
 /// # Errors
-/// [`Error::Store`].
+/// [`Error::Store`]; of [`Step::Make`] also those of [`birth::make`].
 pub async fn step(ctx: &Context, seen: &Seen, step: Step, now: Timestamp) -> Result<(), Error> {
     let task = seen.row.id;
     match step {
+        Step::Make => {
+            if let Some(outcome) = birth::make(ctx, seen).await? {
+                let verdict = Verdict {
+                    outcome,
+                    at: now,
+                    result: None,
+                };
+                end(ctx, seen, seen.live().map(|live| live.id), verdict, now).await?;
+            }
+        }
+        Step::Bind => {
+            if let Object::ToBind(object) = &seen.object {
+                birth::bind(ctx, task, object).await?;
+            }
+        }
         Step::SetPriority(priority) => {
             ctx.store.set_priority(task, priority).await?;
         }
@@ -49,21 +65,33 @@ pub async fn step(ctx: &Context, seen: &Seen, step: Step, now: Timestamp) -> Res
         Step::Resume => {
             ctx.store.resume(task, now).await?;
         }
-        Step::End(verdict) => {
-            let outcome = verdict.outcome.clone();
-            if ctx.store.end_unclaimed(task, verdict, now).await? {
-                tell(ctx, seen, &outcome);
-            }
-        }
-        Step::Decide(attempt, verdict) => {
-            let outcome = verdict.outcome.clone();
-            if ctx.store.verdict(attempt, verdict, now).await? == Decided::First {
-                tell(ctx, seen, &outcome);
-            }
-        }
+        Step::End(verdict) => end(ctx, seen, None, verdict, now).await?,
+        Step::Decide(attempt, verdict) => end(ctx, seen, Some(attempt), verdict, now).await?,
         Step::Attach(attempt, verdict) => {
             ctx.store.verdict(attempt, verdict, now).await?;
         }
+    }
+    Ok(())
+}
+
+/// Ends the task, by a verdict on its live attempt where it has one.
+async fn end(
+    ctx: &Context,
+    seen: &Seen,
+    live: Option<AttemptId>,
+    verdict: Verdict,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let outcome = verdict.outcome.clone();
+    let is_first = match live {
+        Some(attempt) => ctx.store.verdict(attempt, verdict, now).await? == Decided::First,
+        None => {
+            let task = seen.row.id;
+            ctx.store.end_unclaimed(task, verdict, now).await?
+        }
+    };
+    if is_first {
+        tell(ctx, seen, &outcome);
     }
     Ok(())
 }
@@ -298,7 +326,7 @@ async fn remove(ctx: &Context, seen: &Seen, now: Timestamp) -> Result<(), Error>
     let target = Target {
         namespace: &seen.row.object.namespace,
         name: &seen.row.object.name,
-        uid: Some(&seen.row.object.uid),
+        uid: seen.row.object.uid.as_deref(),
         grace_seconds: None,
     };
     match ctx

@@ -138,7 +138,7 @@ async fn session(
     runtime: &Runtime,
 ) -> Result<Arc<AgentSession>, Stop> {
     let subject = Subject {
-        kind: SubjectKind::Key,
+        kind: SubjectKind::parse(&seen.session.key.subject.kind).unwrap_or(SubjectKind::Key),
         name: seen.session.key.subject.name.clone(),
     };
     let found = match &seen.session_object {

@@ -6,7 +6,7 @@ use protocol::Subject;
 use sha2::{Digest as _, Sha256};
 use store::{NewTask, SessionKey, TaskObject};
 
-use super::{apply, status};
+use super::{apply, birth, status};
 use crate::catalog::{Standing, standing};
 use crate::context::Context;
 use crate::error::Error;
@@ -47,6 +47,9 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
         tracing::warn!(%namespace, %name, "a task that the store does not know is over already; it is left alone");
         return Ok(Done::Settled);
     }
+    if object.spec.cause.is_some() {
+        return woken(ctx, &object, &home.uid().unwrap_or_default()).await;
+    }
     let new = new_task(&object, &home.uid().unwrap_or_default(), ctx.clock.now());
     if let Some(earlier) = ctx.store.ran_before(&new.object).await? {
         let old = object.status.clone().unwrap_or_default();
@@ -63,6 +66,22 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
     Ok(Done::Settled)
 }
 
+/// One pass of an object with a cause: its task was born in the store, or it has none.
+async fn woken(ctx: &Context, object: &AgentTask, namespace_uid: &str) -> Result<Done, Error> {
+    if let Some(task) = birth::adopt(ctx, object, namespace_uid).await? {
+        ctx.look_at(task);
+        return Ok(Done::Settled);
+    }
+    let old = object.status.clone().unwrap_or_default();
+    let generation = object.metadata.generation;
+    let agent = &object.spec.agent_ref.name;
+    let wanted = status::not_from_store(&old, generation, agent, ctx.clock.now());
+    if patch::status_patch(&old, &wanted).is_some() {
+        apply::write_status(ctx, object, &wanted).await?;
+    }
+    Ok(Done::Settled)
+}
+
 fn new_task(object: &AgentTask, namespace_uid: &str, now: jiff::Timestamp) -> NewTask {
     let spec = &object.spec;
     let created = object
@@ -75,7 +94,7 @@ fn new_task(object: &AgentTask, namespace_uid: &str, now: jiff::Timestamp) -> Ne
             namespace: object.namespace().unwrap_or_default(),
             namespace_uid: namespace_uid.to_owned(),
             name: object.name_any(),
-            uid: object.uid().unwrap_or_default(),
+            uid: object.uid(),
             spec_hash: spec_hash(object),
         },
         session: SessionKey {

@@ -1,6 +1,7 @@
 //! The life of a task in the cluster, driven from its row: observe, decide, apply, one step at a time.
 
 pub mod apply;
+pub mod birth;
 pub mod bring_up;
 pub mod build;
 pub mod decide;

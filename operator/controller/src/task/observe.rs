@@ -7,16 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::names::{SessionName, session_name};
-use crds::{Agent, AgentSession, AgentTask, Runtime};
+use crds::{Agent, AgentSession, AgentTask, CauseKind, Runtime, SubjectKind, TaskCause};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
+use protocol::board;
 use protocol::redact::Redactor;
 use protocol::{
     AttemptId, InstallationKey, MacKey, TaskId, TaskResult, TaskState, TerminationMessage, bound,
 };
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
+use super::birth;
 use super::failure::{self, Limits, NodeHealth};
 use crate::catalog::{Catalog, Standing, is_usable};
 use crate::context::Context;
@@ -37,6 +39,10 @@ pub enum Object {
     Gone,
     /// It is there, but cannot be read; nothing is decided by it.
     Unreadable,
+    /// The task was born in the store, and nobody has made it yet.
+    ToMake,
+    /// The task was born in the store and this was made for it, but the store does not know that yet.
+    ToBind(Arc<AgentTask>),
 }
 
 impl Object {
@@ -45,7 +51,7 @@ impl Object {
     pub fn get(&self) -> Option<&Arc<AgentTask>> {
         match self {
             Self::There(task) => Some(task),
-            Self::Gone | Self::Unreadable => None,
+            Self::Gone | Self::Unreadable | Self::ToMake | Self::ToBind(_) => None,
         }
     }
 }
@@ -78,6 +84,8 @@ pub struct Seen {
     pub session_name: SessionName,
     /// Its object.
     pub object: Object,
+    /// What woke its agent, as the store has it now.
+    pub cause: Option<TaskCause>,
     /// What its namespace is to us.
     pub standing: Standing,
     /// Its Agent.
@@ -274,6 +282,7 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     let Some(session) = ctx.store.session(row.session).await? else {
         return Ok(None);
     };
+    let cause = cause(ctx, &row, &session).await?;
     let attempts = attempts(ctx, &row).await?;
     let last = attempts.last();
     let runtime = last.and_then(|attempt| catalog.runtime(namespace, &attempt.runtime));
@@ -292,6 +301,7 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         session,
         session_name,
         object,
+        cause,
         standing,
         agent,
         references,
@@ -370,12 +380,39 @@ async fn ask_for_pod(
 
 fn object(ctx: &Context, row: &TaskRow) -> Object {
     let (namespace, name) = (&row.object.namespace, &row.object.name);
-    match ctx.caches.tasks.get(namespace, name) {
-        Some(task) if task.uid().as_deref() == Some(&row.object.uid) => Object::There(task),
-        Some(_) => Object::Gone,
-        None if ctx.caches.tasks.is_unreadable(namespace, name) => Object::Unreadable,
-        None => Object::Gone,
+    let found = ctx.caches.tasks.get(namespace, name);
+    if found.is_none() && ctx.caches.tasks.is_unreadable(namespace, name) {
+        return Object::Unreadable;
     }
+    match (&row.object.uid, found) {
+        (Some(uid), Some(task)) if task.uid().as_ref() == Some(uid) => Object::There(task),
+        (Some(_), _) => Object::Gone,
+        (None, Some(task)) if birth::is_made_for(&task, row) => Object::ToBind(task),
+        // Where another one has the name, the apiserver will say so.
+        (None, _) => Object::ToMake,
+    }
+}
+
+/// What woke the agent of a task that was born in the store.
+async fn cause(
+    ctx: &Context,
+    row: &TaskRow,
+    session: &SessionRow,
+) -> Result<Option<TaskCause>, Error> {
+    let subject = &session.key.subject;
+    if subject.kind != SubjectKind::Issue.as_str() {
+        return Ok(None);
+    }
+    let woken = ctx.store.woken_by(row.id).await?;
+    Ok(woken.map(|(kind, comment)| TaskCause {
+        kind: match kind {
+            board::CauseKind::Comment => CauseKind::Comment,
+            board::CauseKind::Assignment => CauseKind::Assignment,
+            board::CauseKind::Children => CauseKind::Children,
+        },
+        issue: subject.name.clone(),
+        comment: comment.map(|comment| comment.to_string()),
+    }))
 }
 
 fn references(catalog: &Catalog, namespace: &str, agent: Option<&Agent>) -> References {

@@ -37,6 +37,7 @@ fn class(point: KubePoint, code: u16, message: &str) -> Option<FailureClass> {
             KubePoint::RuntimeStatus
             | KubePoint::AgentStatus
             | KubePoint::BasePolicy
+            | KubePoint::CreateTask
             | KubePoint::RuntimePolicy
             | KubePoint::CreateSecret
             | KubePoint::TaskStatus
@@ -117,6 +118,18 @@ mod tests {
                 CreatePod,
                 403,
                 r#"unable to create new content in namespace n because it is being terminated"#,
+                None,
+            ),
+            (
+                CreateTask,
+                403,
+                r#"agenttasks.mooring.dev "x" is forbidden: exceeded quota: q, requested: count/agenttasks.mooring.dev=1"#,
+                Some(QuotaExceeded),
+            ),
+            (
+                CreateTask,
+                422,
+                r#"AgentTask.mooring.dev "x" is invalid: spec"#,
                 None,
             ),
             (CreatePod, 500, "etcd", None),

@@ -6,6 +6,7 @@
 )]
 
 mod apiserver;
+mod born;
 mod crash;
 mod failures;
 mod fence;

@@ -5,6 +5,7 @@ mod claim;
 mod pod;
 mod secret;
 mod session;
+mod task;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ pub use claim::claim;
 pub use pod::{Install, PodParts, backstop_seconds, pod};
 pub use secret::secret;
 pub use session::session;
+pub use task::task;
 
 /// Who a child belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]

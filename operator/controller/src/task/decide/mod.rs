@@ -30,12 +30,18 @@ use store::AttemptRow;
 use super::failure::{self, Judgement, Progress};
 use super::observe::{Object, Seen, had_pod};
 use super::{session_status, status};
+use crate::catalog::Standing;
 
 pub use fence::{Fence, fence};
 
-/// A step of a task's life, which the store takes in one transaction.
+/// A step of a task's life, which the store takes in one transaction; of one that was born there also the
+/// making of its object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
+    /// Its object is made.
+    Make,
+    /// The object that was made for it becomes its own.
+    Bind,
     /// Its priority was changed.
     SetPriority(i32),
     /// It is put aside.
@@ -88,6 +94,25 @@ pub fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
     stop::step(seen, now)
         .or_else(|| judge(seen, now))
         .or_else(|| attach(seen, now))
+        .or_else(|| birth(seen))
+}
+
+/// A task that was born in the store gets its object, unless it was over before that. In a namespace that lost
+/// its label nothing is made for what only waits.
+fn birth(seen: &Seen) -> Option<Step> {
+    let state = seen.row.state;
+    match &seen.object {
+        Object::ToBind(_) => Some(Step::Bind),
+        Object::ToMake => {
+            let wanted = match seen.standing {
+                Standing::Workspace => !state.has_verdict(),
+                Standing::Foreign => state.is_active(),
+                Standing::Going => false,
+            };
+            wanted.then_some(Step::Make)
+        }
+        Object::There(_) | Object::Gone | Object::Unreadable => None,
+    }
 }
 
 /// The verdict that the pod of the live attempt shows.
@@ -489,6 +514,40 @@ mod tests {
         assert_eq!(plan(&seen, at(2_101)).absent, None);
         seen.pod = pod;
         assert_eq!(plan(&seen, at(2_102)).absent, Some((id, None)));
+    }
+
+    #[test]
+    fn a_task_of_the_store_gets_its_object_while_that_matters() {
+        use TaskState::{Finished, Queued, Running};
+        let at = Timestamp::from_second(1_001).unwrap();
+        let cases = [
+            (Standing::Workspace, Queued, true),
+            (Standing::Workspace, Running, true),
+            (Standing::Workspace, Finished, false),
+            (Standing::Foreign, Queued, false),
+            (Standing::Foreign, Running, true),
+        ];
+        for (standing, state, wanted) in cases {
+            let mut seen = fixtures::running();
+            seen.attempts[0].pod_uid = None;
+            seen.attempts[0].opened_at = None;
+            seen.object = Object::ToMake;
+            seen.standing = standing;
+            seen.row.state = state;
+            let wanted = wanted.then_some(Step::Make);
+            assert_eq!(step(&seen, at), wanted, "{standing:?} {state:?}");
+        }
+        let mut seen = fixtures::running();
+        seen.row.state = Finished;
+        seen.object = Object::ToBind(Arc::new(fixtures::task_object()));
+        assert_eq!(step(&seen, at), Some(Step::Bind));
+        // What cannot be made does not hold its places for ever.
+        seen = fixtures::running();
+        seen.attempts[0].pod_uid = None;
+        seen.attempts[0].opened_at = None;
+        seen.object = Object::ToMake;
+        let late = Timestamp::from_second(9_000).unwrap();
+        assert!(matches!(step(&seen, late), Some(Step::Decide(..))));
     }
 
     #[test]

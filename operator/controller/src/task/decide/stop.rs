@@ -61,11 +61,16 @@ fn end(seen: &Seen, now: Timestamp) -> Option<Outcome> {
             "the namespace is being deleted",
         ));
     }
-    let Object::There(object) = &seen.object else {
-        return Some(Outcome::failed(
-            FailureClass::Cancelled,
-            "the AgentTask was deleted",
-        ));
+    let object = match &seen.object {
+        Object::There(object) => object,
+        Object::Gone => {
+            return Some(Outcome::failed(
+                FailureClass::Cancelled,
+                "the AgentTask was deleted",
+            ));
+        }
+        // What it asks for is known once it is made.
+        Object::Unreadable | Object::ToMake | Object::ToBind(_) => return None,
     };
     if object.metadata.deletion_timestamp.is_some() {
         return Some(Outcome::failed(

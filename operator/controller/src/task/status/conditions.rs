@@ -24,11 +24,11 @@ pub(super) fn wanted(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> Vec<
     ]
 }
 
-/// The conditions of an object that is not run.
-pub(super) fn not_run(message: &str) -> Vec<Wanted> {
+/// The conditions of an object that is not run, for this reason.
+pub(super) fn not_run(why: &'static str, message: &str) -> Vec<Wanted> {
     let not_yet = |kind| want(kind, Status::False, reason::NOT_YET, "");
     vec![
-        want(kind::ACCEPTED, Status::False, reason::ALREADY_RAN, message),
+        want(kind::ACCEPTED, Status::False, why, message),
         not_yet(kind::CLAIMED),
         not_yet(kind::WORKDIR_READY),
         not_yet(kind::CREDENTIAL_ISSUED),
@@ -39,19 +39,9 @@ pub(super) fn not_run(message: &str) -> Vec<Wanted> {
             reason::NOT_INTERRUPTED,
             "",
         ),
-        want(
-            kind::RECONCILING,
-            Status::False,
-            reason::ALREADY_RAN,
-            message,
-        ),
+        want(kind::RECONCILING, Status::False, why, message),
         not_yet(kind::FINISHED),
-        want(
-            kind::SUCCEEDED,
-            Status::Unknown,
-            reason::ALREADY_RAN,
-            message,
-        ),
+        want(kind::SUCCEEDED, Status::Unknown, why, message),
     ]
 }
 

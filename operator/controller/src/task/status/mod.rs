@@ -5,7 +5,7 @@ mod parts;
 
 use std::time::Duration;
 
-use crds::{AgentTaskStatus, conditions as merge, task_condition};
+use crds::{AgentTaskStatus, conditions as merge, task_condition, task_reason};
 use jiff::Timestamp;
 use protocol::TaskState;
 use store::{AttemptRow, TaskRow};
@@ -67,6 +67,7 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
             now,
         ),
         task_id: Some(row.id.to_string()),
+        cause: seen.cause.clone(),
         attempt: Some(i32::try_from(row.attempt).unwrap_or(i32::MAX)),
         attempts: seen.attempts.iter().map(parts::attempt).collect(),
         pod_name: session.clone(),
@@ -107,11 +108,37 @@ pub fn already_ran(
         "Task {earlier} of the same name and spec has run, and ttlSecondsAfterFinished removed its object. \
          To run it again, create it under another name."
     );
+    not_run(old, generation, task_reason::ALREADY_RAN, &message, now)
+}
+
+/// The status of an object that has a cause and no task: somebody else than Mooring made it.
+#[must_use]
+pub fn not_from_store(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    agent: &str,
+    now: Timestamp,
+) -> AgentTaskStatus {
+    let message = format!(
+        "Mooring did not make this AgentTask: nothing on the issue woke an agent for it. \
+         To wake Agent {agent}, write a comment on the issue that mentions it; to ask it something else, create an \
+         AgentTask with a prompt."
+    );
+    not_run(old, generation, task_reason::NOT_FROM_STORE, &message, now)
+}
+
+fn not_run(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    reason: &'static str,
+    message: &str,
+    now: Timestamp,
+) -> AgentTaskStatus {
     AgentTaskStatus {
         observed_generation: generation,
         conditions: merge::merge(
             &old.conditions,
-            conditions::not_run(&message),
+            conditions::not_run(reason, message),
             generation,
             now,
         ),

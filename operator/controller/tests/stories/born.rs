@@ -1,0 +1,385 @@
+//! Tasks that were born in the store: each gets its object, once, whatever happens on the way.
+
+use std::sync::Arc;
+
+use controller::KubePoint;
+use controller::kube_writes::{Fault, NoFaults};
+use futures::StreamExt as _;
+use protocol::board::{Author, AuthorKind, NewComment, NewIssue, WakeVerdict};
+use protocol::{FailureClass, TaskId, TaskState};
+use serde_json::{Value, json};
+use store::{Acting, TaskRow, WorkspaceRef, WritePoint};
+
+use crate::node::Hold;
+use crate::world::{KubeFault, NAMESPACE, Operator, World};
+
+/// Every agent is there.
+struct Everyone;
+
+impl wake::Directory for Everyone {
+    fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
+        let display_name = name.to_owned();
+        Some(wake::AgentFacts { display_name })
+    }
+}
+
+/// A person mentions the agent on a new issue.
+async fn mention(world: &World, operator: &Operator) -> TaskId {
+    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+    let home = world.api.get("namespaces", "", NAMESPACE).unwrap();
+    let workspace = WorkspaceRef {
+        namespace: NAMESPACE.to_owned(),
+        namespace_uid: home["metadata"]["uid"].as_str().unwrap().to_owned(),
+    };
+    let member = store.member(&workspace, "alice", now).await.unwrap();
+    let by = Acting {
+        workspace,
+        author: Author {
+            kind: AuthorKind::Member,
+            id: member.id.to_string(),
+            name: member.user.clone(),
+        },
+        task: None,
+        user: Some(member.user),
+        groups: Vec::new(),
+    };
+    let issue = NewIssue {
+        title: "Sort the list".to_owned(),
+        ..NewIssue::default()
+    };
+    let saved = store
+        .create_issue(&by, issue, &Everyone, now)
+        .await
+        .unwrap();
+    let comment = NewComment {
+        body: "[Reviewer](mention://agent/reviewer) please".to_owned(),
+        ..NewComment::default()
+    };
+    let key = saved.issue.key;
+    let posted = store
+        .post_comment(&by, &key, comment, &Everyone, now)
+        .await
+        .unwrap();
+    let verdict = &posted.wakes[0].verdict;
+    let WakeVerdict::Queued { task: Some(task) } = verdict else {
+        panic!("not queued: {verdict:?}")
+    };
+    *task
+}
+
+async fn row(operator: &Operator, task: TaskId) -> TaskRow {
+    operator.ctx.store.task(task).await.unwrap().unwrap()
+}
+
+async fn until(
+    operator: &Operator,
+    what: &str,
+    task: TaskId,
+    is_so: impl Fn(&TaskRow) -> bool,
+) -> TaskRow {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        let row = row(operator, task).await;
+        if is_so(&row) {
+            return row;
+        }
+        assert!(
+            std::time::Instant::now() < deadline,
+            "never: {what}: {row:#?}"
+        );
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+}
+
+/// How many `AgentTask`s were made by the operator.
+fn made(world: &World) -> usize {
+    let asked = world.api.asked();
+    asked
+        .iter()
+        .filter(|asked| {
+            asked.verb == "create" && asked.resource == "agenttasks" && asked.code < 300
+        })
+        .count()
+}
+
+fn label(world: &World, labels: Value) {
+    world.api.edit("namespaces", "", NAMESPACE, |namespace| {
+        namespace["metadata"]["labels"] = labels;
+    });
+}
+
+fn object(world: &World, name: &str) -> Option<Value> {
+    world.api.get("agenttasks", NAMESPACE, name)
+}
+
+async fn calm(operator: &Operator, case: &str) {
+    operator.until_idle().await;
+    let broken = controller::check::check(&operator.ctx.store, &operator.ctx.client).await;
+    let broken: Vec<String> = broken.unwrap().iter().map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{case}: {broken:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mention_becomes_an_object_that_says_why() {
+    let world = World::new();
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let row = until(&operator, "it is over", task, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    world
+        .until("it says so", || {
+            world.condition(&row.object.name, "Succeeded") == "True Succeeded"
+        })
+        .await;
+    let object = object(&world, &row.object.name).unwrap();
+    let id = task.to_string();
+    assert_eq!(
+        row.object.name,
+        format!("reviewer-{}", &id[id.len() - 12..])
+    );
+    assert_eq!(
+        object["metadata"]["labels"]["mooring.dev/task-id"],
+        json!(id)
+    );
+    assert_eq!(object["metadata"]["ownerReferences"], Value::Null);
+    assert_eq!(object["spec"]["cause"], object["status"]["cause"]);
+    let mut spec = object["spec"].clone();
+    assert!(spec["cause"]["comment"].is_string(), "{spec}");
+    spec["cause"]["comment"] = json!("[comment]");
+    insta::assert_yaml_snapshot!("born_spec", spec);
+    let session = world.api.list("agentsessions")[0].clone();
+    assert_eq!(
+        session["spec"]["subject"],
+        json!({"kind": "Issue", "name": "TEAM-1"})
+    );
+    calm(&operator, "a mention").await;
+    assert_eq!(made(&world), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_made_once_wherever_the_operator_dies() {
+    let faults = [None, Some(Fault::ServerError), Some(Fault::TimeOut)];
+    let cluster: Vec<_> = faults.into_iter().map(in_cluster).collect();
+    let faults = [
+        store::Fault::CrashAfter,
+        store::Fault::ErrorAfter,
+        store::Fault::ErrorBefore,
+    ];
+    let store: Vec<_> = faults.into_iter().map(in_store).collect();
+    futures::stream::iter(cluster)
+        .buffer_unordered(3)
+        .collect::<Vec<()>>()
+        .await;
+    futures::stream::iter(store)
+        .buffer_unordered(3)
+        .collect::<Vec<()>>()
+        .await;
+}
+
+async fn in_cluster(fault: Option<Fault>) {
+    let world = World::new();
+    let plan = KubeFault::once(KubePoint::CreateTask, fault);
+    let operator = world
+        .start_with(plan.clone(), store::Faults::default())
+        .await;
+    let case = format!("CreateTask {fault:?}");
+    through(&world, operator, &case, plan.crashed()).await;
+    assert!(plan.has_fired(), "{case}: this write never happened");
+}
+
+async fn in_store(fault: store::Fault) {
+    let world = World::new();
+    let faults = store::Faults::once(WritePoint::BindObject, fault);
+    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
+    let case = format!("BindObject {fault:?}");
+    through(&world, operator, &case, faults.crashed()).await;
+    let passed = faults.passed();
+    assert!(
+        passed.contains(&WritePoint::BindObject),
+        "{case}: this write never happened"
+    );
+}
+
+/// A mention is answered; an operator that crashes on the way is started again.
+async fn through(world: &World, operator: Operator, case: &str, crashed: impl Future<Output = ()>) {
+    let task = mention(world, &operator).await;
+    let ended = tokio::select! {
+        () = ends(world, &operator, task, case) => true,
+        () = crashed => false,
+    };
+    let operator = if ended {
+        operator
+    } else {
+        operator.kill().await;
+        let again = world.start().await;
+        ends(world, &again, task, case).await;
+        again
+    };
+    operator.stop().await;
+}
+
+/// The task ends well, with one object.
+async fn ends(world: &World, operator: &Operator, task: TaskId, case: &str) {
+    let row = until(operator, case, task, |row| row.state == TaskState::Finished).await;
+    world
+        .until(case, || {
+            world.condition(&row.object.name, "Succeeded") == "True Succeeded"
+        })
+        .await;
+    calm(operator, case).await;
+    let there = world.api.list("agenttasks").len();
+    assert_eq!((made(world), there), (1, 1), "{case}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_person_makes_with_a_cause_is_not_run() {
+    let world = World::new();
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let row = until(&operator, "it is over", task, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    let original = object(&world, &row.object.name).unwrap();
+    let forge = |name: &str, labels: Value| {
+        world.api.create(
+            "agenttasks",
+            json!({
+                "apiVersion": "mooring.dev/v1alpha1", "kind": "AgentTask",
+                "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}, "spec": original["spec"],
+            }),
+        )
+    };
+    forge("unnamed", json!({}));
+    forge(
+        "unknown",
+        json!({"mooring.dev/task-id": "00000000-0000-4000-8000-000000000001"}),
+    );
+    forge("copy", original["metadata"]["labels"].clone());
+    world.api.delete("agenttasks", NAMESPACE, &row.object.name);
+    operator.until_idle().await;
+    forge(&row.object.name, original["metadata"]["labels"].clone());
+    for name in ["unnamed", "unknown", "copy", row.object.name.as_str()] {
+        world
+            .until(name, || {
+                world.condition(name, "Accepted") == "False NotFromStore"
+            })
+            .await;
+    }
+    calm(&operator, "forged").await;
+    let open = operator.ctx.store.open_tasks(None, 10).await.unwrap();
+    assert_eq!(open, []);
+    insta::assert_yaml_snapshot!(
+        "not_from_store",
+        object(&world, "unnamed").unwrap()["status"]
+    );
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_somebody_took_is_waited_for() {
+    let world = World::new();
+    label(&world, json!({}));
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let name = row(&operator, task).await.object.name;
+    world.task(&name, "another", "hang", json!({}));
+    label(&world, json!({"mooring.dev/workspace": "enabled"}));
+    let tried = |asked: &crate::apiserver::Asked| {
+        asked.verb == "create" && asked.resource == "agenttasks" && asked.code == 409
+    };
+    world
+        .until("it was tried", || world.api.asked().iter().any(tried))
+        .await;
+    assert_eq!(row(&operator, task).await.object.uid, None);
+    world.api.delete("agenttasks", NAMESPACE, &name);
+    until(&operator, "it is over", task, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    calm(&operator, "a taken name").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_cluster_refuses_for_good_ends_and_says_why() {
+    let world = World::new();
+    world.api.refuse(
+        "agenttasks",
+        403,
+        "exceeded quota: q, requested: count/agenttasks.mooring.dev=1",
+    );
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let row = until(&operator, "it is over", task, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    let class = row.verdict.and_then(|verdict| verdict.outcome.class());
+    assert_eq!(class, Some(FailureClass::QuotaExceeded));
+    calm(&operator, "refused").await;
+    assert_eq!(world.api.list("agenttasks"), Vec::<Value>::new());
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_over_before_it_has_an_object_gets_none() {
+    let world = World::new();
+    label(&world, json!({}));
+    let operator = world.start().await;
+    let cancelled = mention(&world, &operator).await;
+    let waits = mention(&world, &operator).await;
+    operator.until_idle().await;
+    assert_eq!(
+        world.api.asked(),
+        [],
+        "a namespace without the label is never touched"
+    );
+    let verdict = protocol::Verdict {
+        outcome: protocol::Outcome::failed(FailureClass::Cancelled, "a person cancelled it"),
+        at: operator.ctx.clock.now(),
+        result: None,
+    };
+    let now = operator.ctx.clock.now();
+    assert!(
+        operator
+            .ctx
+            .store
+            .end_unclaimed(cancelled, verdict, now)
+            .await
+            .unwrap()
+    );
+    label(&world, json!({"mooring.dev/workspace": "enabled"}));
+    until(&operator, "the other runs", waits, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    calm(&operator, "a cancelled one").await;
+    assert_eq!(made(&world), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleting_its_object_cancels_it() {
+    let world = World::new();
+    world.orders.hold(Hold::Finish);
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let row = until(&operator, "it runs", task, |row| {
+        row.state == TaskState::Running
+    })
+    .await;
+    world.api.delete("agenttasks", NAMESPACE, &row.object.name);
+    let row = until(&operator, "it is over", task, |row| {
+        row.state == TaskState::Finished
+    })
+    .await;
+    let class = row.verdict.and_then(|verdict| verdict.outcome.class());
+    assert_eq!(class, Some(FailureClass::Cancelled));
+    calm(&operator, "deleted").await;
+    assert_eq!(made(&world), 1, "it is not made again");
+    operator.stop().await;
+}
