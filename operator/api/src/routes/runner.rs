@@ -16,7 +16,7 @@ use store::{Appended, AttemptRow, Decided, Opened, TaskRow};
 use tokio::time::Instant;
 
 use crate::auth::{AgentCaller, RunnerCaller};
-use crate::body::{Json, Query};
+use crate::body::{Json, Query, json_bytes};
 use crate::bound;
 use crate::error::Failure;
 use crate::limits::CONTACT_EVERY;
@@ -216,27 +216,11 @@ fn check_batch(events: &[Event]) -> Result<(), Failure> {
         return Err(Failure::invalid("the numbers of a batch rise by one"));
     }
     for event in events {
-        let mut counter = Counter(0);
-        serde_json::to_writer(&mut counter, event).map_err(|_| Failure::internal())?;
-        if counter.0 > limits::EVENT_BYTES {
+        if json_bytes(event)? > limits::EVENT_BYTES {
             return Err(Failure::event_too_large(event.seq));
         }
     }
     Ok(())
-}
-
-/// Measures what would be written.
-struct Counter(usize);
-
-impl std::io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }
 
 /// Brings an event into the form in which it is kept.

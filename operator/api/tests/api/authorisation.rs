@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::bed::{Bed, NONCE, both};
 
 /// Every route under `/api/v1`, with a body that it takes.
-fn routes(own: &str) -> Vec<(Method, String, Value)> {
+pub(crate) fn routes(own: &str) -> Vec<(Method, String, Value)> {
     let result = json!({
         "outcome": {"outcome": "succeeded"}, "output": "done", "durationMs": 1, "lastSeq": 1,
         "resumed": serde_json::to_value(protocol::Resumed::unknown("first run")).unwrap(),

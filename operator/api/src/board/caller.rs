@@ -1,0 +1,243 @@
+//! Who calls a route of the board: a person whom Kubernetes gives the right, or an agent within its task.
+
+use std::marker::PhantomData;
+
+use axum::extract::{FromRequestParts, RawPathParams};
+use http::request::Parts;
+use protocol::board::{Author, AuthorKind, IssueKey};
+use protocol::redact::Redactor;
+use protocol::{AttemptId, MemberId};
+use store::{Acting, WorkspaceRef};
+
+use super::door::{self, Door};
+use super::{Recipients, Right};
+use crate::auth::{AgentCaller, Caller, PersonCaller, Presented};
+use crate::error::Failure;
+use crate::package;
+use crate::people::Action;
+use crate::state::{Inner, Shared};
+
+/// Names the workspace of the caller's own task.
+const OWN: &str = "-";
+/// Kind of the subject of a task that was born from an issue.
+const ISSUE: &str = "Issue";
+
+/// A person or an agent that has the right `R` in the workspace which the path names.
+pub(crate) struct BoardCaller<R> {
+    pub(crate) acting: Acting,
+    who: Who,
+    right: PhantomData<R>,
+}
+
+/// Which of the two.
+enum Who {
+    Person {
+        member: MemberId,
+        /// Holds the caller's place among those that are answered.
+        _caller: PersonCaller,
+    },
+    Agent {
+        caller: AgentCaller,
+        /// What its task is about; without one it sees no issue.
+        issue: Option<IssueKey>,
+    },
+}
+
+impl<R: Right> Caller for BoardCaller<R> {}
+
+impl<R: Right> FromRequestParts<Shared> for BoardCaller<R> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        // Who calls comes before what the path says: nobody unknown learns anything of it.
+        let presented = Presented::from_request_parts(parts, state).await?;
+        let named = segment(parts, state, "w").await?;
+        let (acting, who) = match presented {
+            Presented::Person(caller) => as_person::<R>(state, caller, &named).await?,
+            Presented::Agent(caller) => as_agent::<R>(state, caller, &named).await?,
+        };
+        Ok(Self {
+            acting,
+            who,
+            right: PhantomData,
+        })
+    }
+}
+
+impl<R> BoardCaller<R> {
+    /// Where the caller acts.
+    pub(crate) fn workspace(&self) -> &WorkspaceRef {
+        &self.acting.workspace
+    }
+
+    /// The person, where it is one.
+    pub(crate) fn member(&self) -> Result<MemberId, Failure> {
+        match &self.who {
+            Who::Person { member, .. } => Ok(*member),
+            Who::Agent { .. } => Err(Failure::forbidden("this route is for people")),
+        }
+    }
+
+    /// The attempt and the issue of an agent.
+    pub(crate) fn agent(&self) -> Option<(AttemptId, Option<&IssueKey>)> {
+        match &self.who {
+            Who::Person { .. } => None,
+            Who::Agent { caller, issue } => Some((caller.attempt, issue.as_ref())),
+        }
+    }
+
+    /// Who can be woken from here.
+    pub(crate) fn recipients<'a>(&'a self, state: &'a Inner) -> Recipients<'a> {
+        Recipients::new(&*state.definitions, &self.acting.workspace.namespace)
+    }
+
+    /// Lets the caller's texts in. An agent's own credentials are taken out of them, by their value too.
+    pub(crate) async fn door(&self, state: &Inner) -> Result<Door, Failure> {
+        let Some((attempt, _)) = self.agent() else {
+            return Ok(Door::new(None));
+        };
+        let gone = Failure::unauthenticated;
+        let row = state.store.attempt(attempt).await?.ok_or_else(gone)?;
+        let own = Redactor::new(state.key()?, attempt, row.salt);
+        Ok(Door::new(Some(own)))
+    }
+
+    /// Whether an issue lies in the caller's scope: all of the workspace for a person; for an agent its own
+    /// issue and the children of that. What does not is not there.
+    pub(crate) async fn check_scope(&self, state: &Inner, key: &IssueKey) -> Result<(), Failure> {
+        let Some((_, own)) = self.agent() else {
+            return Ok(());
+        };
+        let own = own.ok_or_else(Failure::not_found)?;
+        if key == own {
+            return Ok(());
+        }
+        let issue = state.store.issue(self.workspace(), key).await?;
+        issue
+            .filter(|issue| issue.parent.as_ref() == Some(own))
+            .map(drop)
+            .ok_or_else(Failure::not_found)
+    }
+}
+
+/// A part of the path, by its name in the route. One that is not UTF-8 names nothing.
+pub(super) async fn segment(
+    parts: &mut Parts,
+    state: &Shared,
+    name: &str,
+) -> Result<String, Failure> {
+    let named = RawPathParams::from_request_parts(parts, state)
+        .await
+        .map_err(|_| Failure::not_found())?;
+    named
+        .iter()
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.to_owned())
+        .ok_or_else(Failure::not_found)
+}
+
+/// A person, if Kubernetes gives it the right. It is asked before the workspace is looked up: who may see
+/// nothing is told the same whether there is one or not, and waits as long.
+async fn as_person<R: Right>(
+    state: &Inner,
+    caller: PersonCaller,
+    named: &str,
+) -> Result<(Acting, Who), Failure> {
+    if named == OWN {
+        return Err(Failure::invalid(
+            "`-` is the workspace of a task's token: name the workspace in the path",
+        ));
+    }
+    if !door::is_name(named) {
+        return Err(Failure::not_found());
+    }
+    let (person, now) = (&caller.person, state.now());
+    let may = async |verb| {
+        let action = Action {
+            namespace: named.to_owned(),
+            verb,
+            resource: R::RESOURCE,
+        };
+        state.rights.may(person, action, now).await
+    };
+    let allowed = may(R::VERB).await?;
+    let sees = allowed || may("list").await?;
+    let uid = state.definitions.workspace(named).filter(|_| sees);
+    let workspace = WorkspaceRef {
+        namespace: named.to_owned(),
+        namespace_uid: uid.ok_or_else(Failure::not_found)?,
+    };
+    if !allowed {
+        return Err(Failure::forbidden(format!(
+            "you may not {verb} {resource} in {named}: ask for a role there that allows it, such as `edit`",
+            verb = R::VERB,
+            resource = R::RESOURCE
+        )));
+    }
+    let member = state.store.member(&workspace, &person.user, now).await?;
+    let acting = Acting {
+        workspace,
+        author: Author {
+            kind: AuthorKind::Member,
+            id: member.id.to_string(),
+            name: member.user,
+        },
+        task: None,
+        user: Some(person.user.clone()),
+        groups: person.groups.clone(),
+    };
+    let who = Who::Person {
+        member: member.id,
+        _caller: caller,
+    };
+    Ok((acting, who))
+}
+
+/// An agent, in the workspace of its task and in no other one.
+async fn as_agent<R: Right>(
+    state: &Inner,
+    caller: AgentCaller,
+    named: &str,
+) -> Result<(Acting, Who), Failure> {
+    if let Some(why) = R::NOT_FOR_AGENTS {
+        return Err(Failure::forbidden(why));
+    }
+    // It was there when the token was looked up; that it is gone now means that the token is too.
+    let gone = Failure::unauthenticated;
+    let task = state
+        .store
+        .task(caller.attempt.task)
+        .await?
+        .ok_or_else(gone)?;
+    let (namespace, namespace_uid) = (task.object.namespace, task.object.namespace_uid);
+    if named != OWN && named != namespace {
+        return Err(Failure::not_found());
+    }
+    let session = state.store.session(task.session).await?.ok_or_else(gone)?;
+    let subject = session.key.subject;
+    let issue = (subject.kind == ISSUE)
+        .then(|| subject.name.parse().ok())
+        .flatten();
+    let name = state
+        .definitions
+        .agent(&namespace, &task.agent)
+        .map_or_else(
+            || task.agent.clone(),
+            |definition| package::display_name(&definition),
+        );
+    let acting = Acting {
+        workspace: WorkspaceRef {
+            namespace,
+            namespace_uid,
+        },
+        author: Author {
+            kind: AuthorKind::Agent,
+            id: task.agent,
+            name: door::plain(name),
+        },
+        task: Some(task.id),
+        user: None,
+        groups: Vec::new(),
+    };
+    Ok((acting, Who::Agent { caller, issue }))
+}

@@ -1,0 +1,30 @@
+//! Who can be woken: the Agents of a workspace, as the rules of waking ask for them.
+
+use super::plain;
+use crate::package;
+use crate::state::Definitions;
+
+/// The Agents of one workspace.
+pub(crate) struct Recipients<'a> {
+    definitions: &'a dyn Definitions,
+    namespace: &'a str,
+}
+
+impl<'a> Recipients<'a> {
+    /// Looks things up in a workspace.
+    pub(crate) fn new(definitions: &'a dyn Definitions, namespace: &'a str) -> Self {
+        Self {
+            definitions,
+            namespace,
+        }
+    }
+}
+
+impl wake::Directory for Recipients<'_> {
+    fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
+        let agent = self.definitions.agent(self.namespace, name)?;
+        Some(wake::AgentFacts {
+            display_name: plain(package::display_name(&agent)),
+        })
+    }
+}

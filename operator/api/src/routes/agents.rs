@@ -1,0 +1,66 @@
+//! Who can be asked: agents, and people.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use crds::{Agent, READY, conditions};
+use kube::ResourceExt as _;
+use protocol::board::{AgentCard, Member, Page};
+
+use crate::board::{BoardCaller, ListAgents, ListMembers, PageQuery, is_name, limit, plain};
+use crate::body::Query;
+use crate::error::Failure;
+use crate::package;
+use crate::state::Shared;
+
+/// `GET agents`: by name. A cursor is the last name of the page before.
+pub(super) async fn list_agents(
+    caller: BoardCaller<ListAgents>,
+    State(state): State<Shared>,
+    Query(query): Query<PageQuery>,
+) -> Result<Answer<Page<AgentCard>>, Failure> {
+    let limit = limit(query.limit)? as usize;
+    let after = query.cursor.as_deref();
+    if !after.is_none_or(is_name) {
+        return Err(Failure::wrong_cursor());
+    }
+    // One more says whether there is another page.
+    let mut agents = state.definitions.agents(
+        &caller.workspace().namespace,
+        after.unwrap_or_default(),
+        limit + 1,
+    );
+    let more = agents.len() > limit;
+    agents.truncate(limit);
+    let items: Vec<_> = agents.iter().map(|agent| card(agent)).collect();
+    let next = items.last().filter(|_| more).map(|card| card.name.clone());
+    Ok(Answer(Page { items, next }))
+}
+
+/// `GET members`.
+pub(super) async fn list_members(
+    caller: BoardCaller<ListMembers>,
+    State(state): State<Shared>,
+    Query(query): Query<PageQuery>,
+) -> Result<Answer<Page<Member>>, Failure> {
+    let limit = limit(query.limit)?;
+    let page = state
+        .store
+        .members(caller.workspace(), limit, query.cursor.as_deref())
+        .await?;
+    Ok(Answer(page))
+}
+
+fn card(agent: &Agent) -> AgentCard {
+    let conditions = agent
+        .status
+        .as_ref()
+        .map_or(&[][..], |status| &status.conditions);
+    let ready = conditions::is_true(conditions, READY);
+    let why = conditions::find(conditions, READY).filter(|_| !ready);
+    AgentCard {
+        name: agent.name_any(),
+        display_name: plain(package::display_name(agent)),
+        ready,
+        reason: why.map(|why| why.reason.clone()),
+    }
+}

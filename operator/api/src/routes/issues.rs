@@ -1,0 +1,98 @@
+//! Issues.
+
+use axum::Json as Answer;
+use axum::extract::State;
+use protocol::board::{Issue, IssueEdit, IssueQuery, NewIssue, Page, SavedIssue};
+
+use crate::board::{
+    BoardCaller, CreateIssues, GetIssues, ListChildren, ListIssues, OnIssue, PageQuery,
+    PatchIssues, limit,
+};
+use crate::body::{Json, Query};
+use crate::error::Failure;
+use crate::state::Shared;
+
+/// `GET issues`: newest first, without their descriptions.
+pub(super) async fn list_issues(
+    caller: BoardCaller<ListIssues>,
+    State(state): State<Shared>,
+    Query(mut query): Query<IssueQuery>,
+) -> Result<Answer<Page<Issue>>, Failure> {
+    query.limit = Some(limit(query.limit)?);
+    Ok(Answer(
+        state.store.issues(caller.workspace(), &query).await?,
+    ))
+}
+
+/// `POST issues`. What an agent makes is a part of its own issue.
+pub(super) async fn create_issue(
+    caller: BoardCaller<CreateIssues>,
+    State(state): State<Shared>,
+    Json(mut new): Json<NewIssue>,
+) -> Result<Answer<SavedIssue>, Failure> {
+    if let Some((_, own)) = caller.agent() {
+        let Some(own) = own else {
+            return Err(Failure::forbidden(
+                "this task has no issue, so there is nothing that a new one could be a part of",
+            ));
+        };
+        if new.parent.get_or_insert_with(|| own.clone()) != own {
+            return Err(Failure::forbidden(
+                "a task's token makes parts of its own issue only: leave `parent` out",
+            ));
+        }
+    }
+    caller.door(&state).await?.new_issue(&mut new)?;
+    let directory = caller.recipients(&state);
+    let saved = state
+        .store
+        .create_issue(&caller.acting, new, &directory, state.now())
+        .await
+        .map_err(Failure::of_write)?;
+    Ok(Answer(saved))
+}
+
+/// `GET issues/{key}`.
+pub(super) async fn get_issue(
+    on: OnIssue<GetIssues>,
+    State(state): State<Shared>,
+) -> Result<Answer<Issue>, Failure> {
+    let found = state.store.issue(on.caller.workspace(), &on.key).await?;
+    found.map(Answer).ok_or_else(Failure::not_found)
+}
+
+/// `PATCH issues/{key}`.
+pub(super) async fn edit_issue(
+    on: OnIssue<PatchIssues>,
+    State(state): State<Shared>,
+    Json(mut edit): Json<IssueEdit>,
+) -> Result<Answer<SavedIssue>, Failure> {
+    let caller = &on.caller;
+    caller.door(&state).await?.issue_edit(&mut edit)?;
+    let directory = caller.recipients(&state);
+    let saved = state
+        .store
+        .edit_issue(&caller.acting, &on.key, edit, &directory, state.now())
+        .await
+        .map_err(Failure::of_write)?;
+    Ok(Answer(saved))
+}
+
+/// `GET issues/{key}/children`.
+pub(super) async fn list_children(
+    on: OnIssue<ListChildren>,
+    State(state): State<Shared>,
+    Query(query): Query<PageQuery>,
+) -> Result<Answer<Page<Issue>>, Failure> {
+    let limit = limit(query.limit)?;
+    let page = state
+        .store
+        .children(
+            on.caller.workspace(),
+            &on.key,
+            limit,
+            query.cursor.as_deref(),
+        )
+        .await?;
+    Ok(Answer(page))
+}
