@@ -32,12 +32,15 @@ pub(crate) struct Cli {
     pub(crate) args: &'static [&'static str],
     /// Variables that a Runtime would set.
     pub(crate) env: &'static [(&'static str, &'static str)],
+    /// A variable that names another real program, and that program's installer.
+    pub(crate) uses: Option<(&'static str, &'static str)>,
 }
 
 /// The model's network, home and working directory. Ends with its value.
 pub(crate) struct Lab {
     cli: Cli,
     program: PathBuf,
+    used: Option<(&'static str, PathBuf)>,
     folder: tempfile::TempDir,
     model: Child,
 }
@@ -57,15 +60,15 @@ pub(crate) fn lacking(cli: Cli) -> Option<String> {
     if std::fs::metadata("/proc/self").map_or(true, |own| own.uid() != 0) {
         return Some("a network of its own needs root".to_owned());
     }
-    match cli.program() {
+    let ids = [Some(cli.id), cli.uses.map(|(_, id)| id)];
+    ids.into_iter().flatten().find_map(|id| match program(id) {
         Ok(program) if program.is_file() => None,
         Ok(program) => Some(format!(
-            "no {}; images/runner/tests/install-{}.sh installs it",
-            program.display(),
-            cli.id
+            "no {}; images/runner/tests/install-{id}.sh installs it",
+            program.display()
         )),
         Err(error) => Some(format!("{error:#}")),
-    }
+    })
 }
 
 /// Gives the test a lab, or says why there is none and leaves. In CI that is a failure.
@@ -90,18 +93,19 @@ fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
-impl Cli {
-    fn program(self) -> Result<PathBuf> {
-        let installer = format!("tests/install-{}.sh", self.id);
-        let output = Command::new(source(&installer)).arg("--where").output()?;
-        ensure!(
-            output.status.success(),
-            "{installer} --where: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(String::from_utf8(output.stdout)?.trim_end().into())
-    }
+/// The path of an installed program.
+fn program(id: &str) -> Result<PathBuf> {
+    let installer = format!("tests/install-{id}.sh");
+    let output = Command::new(source(&installer)).arg("--where").output()?;
+    ensure!(
+        output.status.success(),
+        "{installer} --where: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?.trim_end().into())
+}
 
+impl Cli {
     fn provider(self) -> Result<&'static dyn Provider> {
         adapters::find(self.id).context("there is no adapter")
     }
@@ -127,7 +131,11 @@ impl Lab {
             .context("starting the scripted model")?;
         let stdout = model.stdout.take().context("stdout")?;
         let lab = Self {
-            program: cli.program()?,
+            program: program(cli.id)?,
+            used: match cli.uses {
+                Some((variable, id)) => Some((variable, program(id)?)),
+                None => None,
+            },
             cli,
             folder,
             model,
@@ -216,7 +224,12 @@ impl Lab {
                 "PATH",
                 "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             )
-            .envs(self.cli.env.iter().copied());
+            .envs(self.cli.env.iter().copied())
+            .envs(
+                self.used
+                    .iter()
+                    .map(|(variable, program)| (variable, program)),
+            );
         command
     }
 }
