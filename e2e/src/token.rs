@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use k8s_openapi::api::core::v1::{Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{Api, ResourceExt as _};
 use protocol::paths;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::task::JoinHandle;
 
 use crate::cluster::Cluster;
+use crate::operator::NAMESPACE;
 use crate::wait::{self, Record};
 
 /// Between two calls of a poller.
@@ -51,6 +52,33 @@ impl ApiClient {
             .next()
             .unwrap_or_default()
             .to_owned();
+        Self::over_service(cluster, base, &host, &entry(secret, paths::SECRET_CA_KEY)?).await
+    }
+
+    /// Learns address and CA from the ConfigMap that everybody may read.
+    ///
+    /// # Errors
+    /// When it does not hold them.
+    pub async fn published(cluster: &Cluster) -> Result<Self> {
+        let map: ConfigMap = Api::namespaced(cluster.client.clone(), NAMESPACE)
+            .get("mooring-api")
+            .await?;
+        let data = map.data.context("the ConfigMap is empty")?;
+        let value = |key: &str| {
+            let value = data.get(key);
+            value.with_context(|| format!("the ConfigMap lacks {key}"))
+        };
+        let host = format!("{}.{NAMESPACE}.svc", value("service")?);
+        let base = format!("https://{host}:{}", value("port")?);
+        Self::over_service(cluster, base, &host, value("ca.crt")?.as_bytes()).await
+    }
+
+    async fn over_service(
+        cluster: &Cluster,
+        base: String,
+        host: &str,
+        ca_pem: &[u8],
+    ) -> Result<Self> {
         let mut parts = host.split('.');
         let (name, namespace) = (
             parts.next().unwrap_or_default(),
@@ -64,10 +92,10 @@ impl ApiClient {
             .and_then(|spec| spec.cluster_ip)
             .context("no address")?
             .parse()?;
-        let ca = reqwest::Certificate::from_pem(&entry(secret, paths::SECRET_CA_KEY)?)?;
+        let ca = reqwest::Certificate::from_pem(ca_pem)?;
         let http = reqwest::Client::builder()
             .tls_certs_only([ca])
-            .resolve(&host, SocketAddr::new(address, 0))
+            .resolve(host, SocketAddr::new(address, 0))
             .timeout(Duration::from_secs(5))
             .build()?;
         Ok(Self { http, base })
@@ -84,10 +112,25 @@ impl ApiClient {
         token: &SecretString,
         body: Option<&serde_json::Value>,
     ) -> Result<(u16, String)> {
-        let request = self
-            .http
-            .request(method, format!("{}{path}", self.base))
-            .bearer_auth(token.expose_secret());
+        self.send(method, path, Some(token), body).await
+    }
+
+    /// As [`ApiClient::call`], also without a token.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn send(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        token: Option<&SecretString>,
+        body: Option<&serde_json::Value>,
+    ) -> Result<(u16, String)> {
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        let request = match token {
+            Some(token) => request.bearer_auth(token.expose_secret()),
+            None => request,
+        };
         let request = match body {
             Some(body) => request.json(body),
             None => request,

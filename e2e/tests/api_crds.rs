@@ -38,8 +38,10 @@ async fn kubectl_explains_every_field() -> Result<()> {
         for definition in crds::all() {
             let resource = definition.spec.names.plural.clone();
             let said = kubectl(workspace, &["explain", "--recursive", &resource]).await?;
+            // Nothing becomes of a LoginRequest that could be said.
+            let has_status = definition.spec.names.kind != "LoginRequest";
             ensure!(
-                said.contains("spec\t<") && said.contains("status\t<"),
+                said.contains("spec\t<") && said.contains("status\t<") == has_status,
                 "{said}"
             );
         }

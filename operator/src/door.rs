@@ -44,11 +44,10 @@ impl Door {
     pub(crate) async fn keep(self, shutdown: CancellationToken) {
         let rounds = async {
             let mut ticks = tokio::time::interval(EVERY);
-            let mut published = false;
             loop {
                 ticks.tick().await;
-                match tokio::time::timeout(ROUND, self.publish(published)).await {
-                    Ok(Ok(())) => published = true,
+                match tokio::time::timeout(ROUND, self.publish()).await {
+                    Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(
                         error = format!("{error:#}"),
                         "people cannot find the CA of the API: the ConfigMap {CONFIG_MAP} was not written"
@@ -71,14 +70,12 @@ impl Door {
         shutdown.run_until_cancelled(rounds).await;
     }
 
-    /// Puts the CA into the ConfigMap. Written at the start whatever stands there; afterwards only where it has gone.
-    async fn publish(&self, look_first: bool) -> anyhow::Result<()> {
+    /// Puts the CA into the ConfigMap, where it is not there yet or not any more.
+    async fn publish(&self) -> anyhow::Result<()> {
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
-        if look_first {
-            let there = maps.get(CONFIG_MAP).await.context("read it")?;
-            if there.data.and_then(|mut data| data.remove(CA)).as_ref() == Some(&self.ca_pem) {
-                return Ok(());
-            }
+        let there = maps.get(CONFIG_MAP).await.context("read it")?;
+        if there.data.and_then(|mut data| data.remove(CA)).as_ref() == Some(&self.ca_pem) {
+            return Ok(());
         }
         let patch = Patch::Merge(json!({"data": {CA: self.ca_pem}}));
         maps.patch(CONFIG_MAP, &PatchParams::default(), &patch)
@@ -161,21 +158,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_ca_is_written_at_the_start_and_when_it_has_gone() {
+    async fn the_ca_is_written_where_it_is_not_there() {
         let cluster = Scripted::default();
         let (read, write) = (format!("GET {MAP}"), format!("PATCH {MAP}?"));
         cluster.answer(Method::PATCH, &format!("{MAP}?"), 200, map("CA"));
-        door(&cluster).publish(false).await.unwrap();
+        cluster.answer(Method::GET, MAP, 200, map("another"));
+        door(&cluster).publish().await.unwrap();
         let body = cluster.asked().pop().unwrap().1;
         assert_eq!(body, json!({"data": {"ca.crt": "CA"}}));
         cluster.answer(Method::GET, MAP, 200, map("CA"));
-        door(&cluster).publish(true).await.unwrap();
-        cluster.answer(Method::GET, MAP, 200, map("another"));
-        door(&cluster).publish(true).await.unwrap();
-        let wanted = [write.clone(), read.clone(), read, write];
+        door(&cluster).publish().await.unwrap();
+        let fresh = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}});
+        cluster.answer(Method::GET, MAP, 200, fresh);
+        door(&cluster).publish().await.unwrap();
+        let wanted = [&read, &write, &read, &read, &write].map(Clone::clone);
         assert_eq!(asked(&cluster), wanted);
         cluster.remove(MAP);
-        assert!(door(&cluster).publish(true).await.is_err());
+        assert!(door(&cluster).publish().await.is_err());
     }
 
     #[tokio::test]

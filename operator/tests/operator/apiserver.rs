@@ -106,6 +106,10 @@ async fn answer(State(cluster): State<Apiserver>, request: Request) -> Response 
             |secret| axum::Json(secret).into_response(),
         );
     }
+    if path.ends_with("/configmaps/mooring-api") {
+        let map = inner.map.lock().unwrap().clone();
+        return axum::Json(map.unwrap_or_default()).into_response();
+    }
     if request
         .uri()
         .query()
