@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Portforwarder};
+use kube::core::{ApiResource, NotUsed, Object};
 use kube::{Api, ResourceExt as _};
+use serde::{Deserialize, Serialize};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -17,6 +19,22 @@ use super::{Cluster, Error, Point};
 const PODS: u32 = 20;
 /// Connections at the same time. One command makes one; a further one waits to be accepted.
 const CONNECTIONS: usize = 8;
+
+/// What is read of a pod. The whole type would be a good part of this program.
+type Seen = Object<NotUsed, Status>;
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Status {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+}
 
 /// The forwarded port. Ends with this value.
 pub(crate) struct Forward {
@@ -41,16 +59,17 @@ impl Cluster {
     /// Forwards a port to a ready pod. The first connection is made at once, so that a missing right is told here
     /// and not as an API that cannot be reached.
     pub(crate) async fn forward(&self, point: &Point) -> Result<Forward, Error> {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &self.namespace);
+        let kind = ApiResource::erase::<Pod>(&());
+        let seen: Api<Seen> = Api::namespaced_with(self.client.clone(), &self.namespace, &kind);
         let listed = ListParams::default().labels(&point.selector).limit(PODS);
-        let found = pods
+        let found = seen
             .list(&listed)
             .await
             .map_err(Error::asked("list the operator's pods"))?;
         let pod = found.items.iter().find(|pod| is_ready(pod));
         let way = Way {
             pod: pod.ok_or(Error::NoReadyPod)?.name_any(),
-            pods,
+            pods: Api::namespaced(self.client.clone(), &self.namespace),
             port: point.port,
         };
         let first = way
@@ -108,15 +127,13 @@ async fn carry(mut here: TcpStream, mut forwarder: Portforwarder, port: u16) {
     forwarder.abort();
 }
 
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod
-        .status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten());
+fn is_ready(pod: &Seen) -> bool {
+    let is_true = |each: &Condition| each.kind == "Ready" && each.status == "True";
     pod.metadata.deletion_timestamp.is_none()
-        && conditions
-            .into_iter()
-            .any(|each| each.type_ == "Ready" && each.status == "True")
+        && pod
+            .status
+            .as_ref()
+            .is_some_and(|status| status.conditions.iter().any(is_true))
 }
 
 #[cfg(test)]
@@ -127,8 +144,9 @@ mod tests {
 
     #[test]
     fn only_a_ready_pod_that_stays_is_used() {
-        let pod = |ready: &str, going: Option<&str>| -> Pod {
+        let pod = |ready: &str, going: Option<&str>| -> Seen {
             serde_json::from_value(json!({
+                "apiVersion": "v1", "kind": "Pod", "spec": {"containers": []},
                 "metadata": {"name": "a", "deletionTimestamp": going},
                 "status": {"conditions": [
                     {"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": ready},
@@ -139,6 +157,7 @@ mod tests {
         assert!(is_ready(&pod("True", None)));
         assert!(!is_ready(&pod("False", None)));
         assert!(!is_ready(&pod("True", Some("2026-01-01T00:00:00Z"))));
-        assert!(!is_ready(&Pod::default()));
+        let new = json!({"metadata": {"name": "a"}, "spec": {}});
+        assert!(!is_ready(&serde_json::from_value(new).unwrap()));
     }
 }

@@ -1,6 +1,6 @@
 //! `moor comment`.
 
-mod show;
+pub(super) mod show;
 
 use std::path::PathBuf;
 

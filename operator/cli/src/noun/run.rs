@@ -15,7 +15,7 @@ pub(super) fn table(runs: &[RunView]) -> Table<7> {
             run.id.to_string(),
             run.agent.clone(),
             run.subject.name.clone(),
-            run.state.as_str().to_owned(),
+            state(run),
             result(run),
             run.cause.map_or("", |cause| cause.as_str()).to_owned(),
             text::time(run.created),
@@ -53,6 +53,14 @@ pub(super) fn describe(run: &RunView) -> String {
         rows.push(("Finished", text::time(finished)));
     }
     fields(&rows)
+}
+
+fn state(run: &RunView) -> String {
+    let state = run.state.as_str();
+    match &run.waits_for {
+        Some(limit) => format!("{state}, waits for {limit}"),
+        None => state.to_owned(),
+    }
 }
 
 fn result(run: &RunView) -> String {

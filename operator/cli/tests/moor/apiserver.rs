@@ -124,7 +124,7 @@ fn canned(line: &str, body: &str, shared: &Shared) -> (u16, Value) {
     }
     if line.starts_with(&format!("GET {system}/pods?")) && line.contains("app%3Dmooring") {
         let ready = json!([{"type": "Ready", "status": "True"}]);
-        let pod = json!({"metadata": {"name": "mooring-0"}, "status": {"conditions": ready}});
+        let pod = json!({"metadata": {"name": "mooring-0"}, "spec": {"containers": []}, "status": {"conditions": ready}});
         return (200, json!({"metadata": {}, "items": [pod]}));
     }
     if line.starts_with("POST /apis/authentication.k8s.io/v1/selfsubjectreviews") {

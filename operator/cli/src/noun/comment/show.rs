@@ -38,7 +38,7 @@ pub(super) fn summary(comments: &[Comment]) -> Table<6> {
 }
 
 /// A comment with its text.
-pub(super) fn describe(comment: &Comment) -> String {
+pub(in crate::noun) fn describe(comment: &Comment) -> String {
     let mut head = format!(
         "{} {} {}",
         comment.id,

@@ -1,9 +1,11 @@
 //! Tasks and what happens in them, as people read it.
 
-use protocol::board::TimelineItem;
+use protocol::board::{Cause, TimelineItem};
 use protocol::runner::TaskView;
 use protocol::{EventBody, LogLevel, ToolStatus};
 
+use crate::noun::comment::show as comment;
+use crate::noun::wakes;
 use crate::table::fields;
 use crate::text;
 
@@ -53,7 +55,7 @@ fn level_word(level: LogLevel) -> &'static str {
 
 /// A task as its agent sees it.
 pub(super) fn describe(task: &TaskView) -> String {
-    let rows = [
+    let mut rows = vec![
         ("Task", task.id.to_string()),
         ("Name", format!("{}/{}", task.namespace, task.name)),
         ("Agent", task.agent.clone()),
@@ -68,13 +70,51 @@ pub(super) fn describe(task: &TaskView) -> String {
         ("Session", task.session_policy.as_str().to_owned()),
         ("Created", text::time(task.created)),
     ];
+    rows.extend(task.cause.iter().flat_map(cause));
     let mut shown = fields(&rows);
+    let comments = task.cause.iter().flat_map(|cause| {
+        let earlier = cause.coalesced.iter();
+        earlier.chain(&cause.comment)
+    });
+    for asked in comments {
+        shown.push('\n');
+        shown.push_str(&comment::describe(asked));
+    }
     if !task.prompt.is_empty() {
         shown.push('\n');
         shown.push_str(text::block(&task.prompt).trim_end());
         shown.push('\n');
     }
     shown
+}
+
+fn cause(cause: &Cause) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        (
+            "Issue",
+            format!(
+                "{}, {}: {}",
+                cause.issue,
+                cause.status.as_str(),
+                cause.title
+            ),
+        ),
+        (
+            "Woken by",
+            format!(
+                "{} of {}",
+                cause.kind.as_str(),
+                wakes::author(&cause.author)
+            ),
+        ),
+    ];
+    if let Some(originator) = &cause.originator {
+        rows.push(("On behalf of", originator.clone()));
+    }
+    if let Some(parent) = cause.reply_to {
+        rows.push(("Answer under", parent.to_string()));
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -105,6 +145,23 @@ mod tests {
             created: Timestamp::UNIX_EPOCH,
         };
         insta::assert_snapshot!("task", describe(&task));
+        let cause = json!({
+            "kind": "comment", "issue": "TEAM-12", "title": "Log in\u{1b}[2J", "status": "todo",
+            "author": {"kind": "member", "id": "x", "name": "ada"}, "originator": "ada",
+            "comment": {
+                "id": Uuid::from_u128(8), "thread": Uuid::from_u128(8),
+                "author": {"kind": "member", "id": "x", "name": "ada"}, "body": "Please look.\u{1b}[2J",
+                "resolved": false, "replies": 0, "lastActivity": Timestamp::UNIX_EPOCH, "revision": 1,
+                "created": Timestamp::UNIX_EPOCH,
+            },
+            "cut": false, "replyTo": Uuid::from_u128(8), "newComments": 1, "unchanged": false,
+        });
+        let woken = TaskView {
+            prompt: String::new(),
+            cause: serde_json::from_value(cause).unwrap(),
+            ..task
+        };
+        insta::assert_snapshot!("task_woken", describe(&woken));
     }
 
     #[test]
