@@ -53,6 +53,14 @@ impl Cluster {
         })
     }
 
+    /// The kubeconfig of a person without any right; made at the first call.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn person(&self, name: &str) -> Result<PathBuf> {
+        ::cluster::Cluster::new(Home::of_user()?, checkout()).person(name, &[])
+    }
+
     /// What everybody asked the apiserver.
     #[must_use]
     pub fn audit(&self) -> AuditLog {

@@ -12,6 +12,7 @@ pub mod install;
 pub mod node;
 pub mod objects;
 pub mod operator;
+pub mod person;
 pub mod script;
 pub mod settings;
 pub mod store;
@@ -21,5 +22,6 @@ pub mod wait;
 mod workspace;
 
 pub use cluster::Cluster;
+pub use person::Person;
 pub use story::{on_apiserver, story, story_within};
 pub use workspace::Workspace;

@@ -17,12 +17,16 @@ const IMAGES: [(&str, &str, &str); 5] = [
     ("scriptedModel", "scripted-model", "images/scripted-model"),
 ];
 
+/// What there is to run.
+pub(crate) struct Provided {
+    /// Images by the name that tests know them by.
+    pub(crate) images: Vec<(&'static str, Image)>,
+    /// `moor` for this machine.
+    pub(crate) moor: PathBuf,
+}
+
 /// Builds what has changed, loads it into every node, and writes down what is there (`e2e/README.md` has the form).
-pub(crate) fn provide(
-    cluster: &Cluster,
-    home: &Home,
-    checkout: &Path,
-) -> Result<Vec<(&'static str, Image)>> {
+pub(crate) fn provide(cluster: &Cluster, home: &Home, checkout: &Path) -> Result<Provided> {
     let programs = images::programs(checkout)?;
     let mut built = Vec::new();
     for (key, name, folder) in IMAGES {
@@ -33,7 +37,13 @@ pub(crate) fn provide(
     let all: Vec<Image> = built.iter().map(|(_, image)| image.clone()).collect();
     cluster.load_images(&all)?;
     write_down(home, &built, &programs)?;
-    Ok(built)
+    let moor = programs
+        .into_iter()
+        .find(|program| program.ends_with("moor"));
+    Ok(Provided {
+        images: built,
+        moor: moor.context("moor is among the programs")?,
+    })
 }
 
 fn write_down(home: &Home, built: &[(&str, Image)], programs: &[PathBuf]) -> Result<()> {

@@ -4,6 +4,7 @@ mod api;
 mod install;
 mod objects;
 mod story;
+mod talk;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -75,7 +76,8 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     packages::ensure(packages::DEMO)?;
     cluster.up()?;
     teller.tell("the cluster is up")?;
-    let images = step("images", || images::provide(&cluster, &home, &checkout))?;
+    let images::Provided { images, moor } =
+        step("images", || images::provide(&cluster, &home, &checkout))?;
     for (_, image) in &images {
         teller.add(&format!("image {}", image.reference))?;
     }
@@ -86,13 +88,22 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     teller.tell("the operator is ready")?;
 
     let objects = Objects::new(&cluster);
-    story::tell(&teller, &objects, &checkout, &images)?;
-    farewell(&cluster)?;
+    let word = story::tell(&teller, &objects, &checkout, &images)?;
+    let person = talk::Person::new(&cluster, moor)?;
+    talk::tell(
+        &teller,
+        &objects,
+        &person,
+        &checkout.join("e2e/demo"),
+        &word,
+    )?;
+    farewell(&cluster, &person)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn farewell(cluster: &Cluster) -> Result<()> {
+fn farewell(cluster: &Cluster, person: &talk::Person) -> Result<()> {
     let namespace = objects::NAMESPACE;
+    let surroundings = person.surroundings().join("\n  ");
     let text = format!(
         "
 ── Look around: the cluster goes on running
@@ -105,6 +116,14 @@ fn farewell(cluster: &Cluster) -> Result<()> {
   kubectl explain agenttask.spec                          # what can be asked for
   kubectl get pvc -n {namespace}                           # the volumes that hold the conversations
   kubectl logs -n {} deployment/{} -f          # what the operator does
+
+── Be the person: in another terminal
+
+  {surroundings}
+
+  moor issue list                                         # what there is to do
+  moor comment add … --body '@reviewer have a look'       # wakes the agent
+  moor task list                                          # who works, who waits for what
 
 Another task: kubectl create -n {namespace} -f e2e/demo/… (README: your own agent in five minutes)
 Remove it all: cargo demo down

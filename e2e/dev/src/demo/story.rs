@@ -21,13 +21,13 @@ struct Told {
     summary: String,
 }
 
-/// Applies the example objects and runs both tasks.
+/// Applies the example objects and runs both tasks. Gives back the word that the agent knows by now.
 pub(super) fn tell(
     teller: &Teller,
     objects: &Objects<'_>,
     checkout: &Path,
     images: &[(&str, Image)],
-) -> Result<()> {
+) -> Result<String> {
     let examples = checkout.join("e2e/demo");
     let image = images
         .iter()
@@ -55,7 +55,8 @@ pub(super) fn tell(
     let second = task(teller, objects, &example("recall.yaml")?)?;
 
     teller.title("What this shows")?;
-    compare(teller, &first, &second, &word)
+    compare(teller, &first, &second, &word)?;
+    Ok(word)
 }
 
 /// Creates a task and tells everything that happens until nothing of it is left but its volume.
