@@ -54,7 +54,7 @@ async fn main() -> Result<()> {
             namespace: format!("n{issues}"),
             namespace_uid: Uuid::now_v7().to_string(),
         };
-        let ada = store.member(&workspace, "ada", Timestamp::now()).await?;
+        let ada = store.member(&workspace, "ada", moment()?).await?;
         fill(&settings, &workspace, issues).await?;
         measure(&store, &acting(workspace, &ada), issues).await?;
     }
@@ -110,7 +110,7 @@ async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Res
 
 async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
     let workspace = &by.workspace;
-    let now = Timestamp::now();
+    let now = moment()?;
     let prefix = format!("N{issues}");
     // Spread over all of them.
     let key = |round: u32| IssueKey {
@@ -185,6 +185,11 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
         println!("{issues:>8} {what:>9} {p50:>9.2} {p99:>9.2}");
     }
     Ok(())
+}
+
+/// When all of it happens.
+fn moment() -> Result<Timestamp> {
+    Ok(Timestamp::from_second(1_800_000_000)?)
 }
 
 fn titled() -> NewIssue {

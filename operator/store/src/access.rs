@@ -103,8 +103,8 @@ impl Store {
     /// Makes a token for its owner's scripts.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a label or life that it cannot have, [`Error::Conflict`] when its owner has as many
-    /// as they may, [`Error::Lost`], [`Error::Unavailable`].
+    /// [`Error::Invalid`] for a label or life that it cannot have, and when its owner has as many as they may,
+    /// [`Error::Lost`], [`Error::Unavailable`].
     pub async fn mint_token(
         &self,
         user: &str,
@@ -138,8 +138,9 @@ impl Store {
             .bind(now);
         if count.one(&mut write).await?.u32("tokens")? >= limits::TOKENS_PER_PERSON {
             let most = limits::TOKENS_PER_PERSON;
-            return Err(Error::Conflict {
-                what: format!("a person has at most {most} tokens; revoke one that is not needed"),
+            return Err(Error::Invalid {
+                what: "token",
+                why: format!("a person has at most {most} of them; revoke one that is not needed"),
             });
         }
         let minted = mint(&mut write, &draft, now).await?;

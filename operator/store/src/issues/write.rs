@@ -25,9 +25,8 @@ impl Store {
     /// Makes an issue; an agent that it is assigned to is woken, as the outcomes say.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a text or number that an issue cannot have, [`Error::Missing`] when there is no such
-    /// parent or assignee, [`Error::Conflict`] when the parent has as many parts as it may, [`Error::Lost`],
-    /// [`Error::Unavailable`].
+    /// [`Error::Invalid`] for a text or number that an issue cannot have, and when the parent has as many parts as
+    /// it may, [`Error::Missing`] when there is no such parent or assignee, [`Error::Lost`], [`Error::Unavailable`].
     pub async fn create_issue(
         &self,
         by: &Acting,
@@ -219,8 +218,9 @@ async fn make_room(
     if count.one(write).await?.u32("children")? < CHILDREN {
         return Ok(());
     }
-    Err(Error::Conflict {
-        what: format!("{parent} has {CHILDREN} parts, and no issue may have more"),
+    Err(Error::Invalid {
+        what: "parent",
+        why: format!("{parent} has {CHILDREN} parts, and no issue may have more"),
     })
 }
 

@@ -126,7 +126,7 @@ both! {
             mint(&bed, "ada", 1, at(0)).await.unwrap();
         }
         let refused = mint(&bed, "ada", 1, at(1)).await;
-        assert!(matches!(refused, Err(Error::Conflict { .. })));
+        assert!(matches!(refused, Err(Error::Invalid { what: "token", .. })));
         mint(&bed, "eve", 1, at(1)).await.unwrap();
         // What has ended makes room, and so does what is ended.
         let day = at(0).checked_add(24.hours()).unwrap();

@@ -292,7 +292,7 @@ both! {
         assert_eq!(CHILDREN, 1000);
         bed.issue(&ada, part_of("TEAMA-1", None), at(2)).await;
         let refused = bed.store.create_issue(&ada, part_of("TEAMA-1", None), &AGENTS, at(3)).await;
-        assert!(matches!(refused, Err(Error::Conflict { .. })));
+        assert!(matches!(refused, Err(Error::Invalid { what: "parent", .. })));
         bed.issue(&ada, part_of("TEAMA-2", None), at(3)).await;
     }
 }
