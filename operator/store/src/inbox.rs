@@ -94,7 +94,8 @@ impl Store {
     }
 }
 
-/// Tells a member, once for each kind and comment; nobody is told of what they did themselves.
+/// Tells a member: once for each kind and comment, and of an issue that they were given once until they have
+/// looked, or an agent could fill the store by giving it to and fro. Nobody is told of what they did themselves.
 pub(crate) async fn notify(write: &mut Write, notice: Notice<'_>) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO inbox (id, member, kind, issue, comment, author_kind, author_id, author_name, \
         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";

@@ -59,7 +59,6 @@ impl Store {
             let over = Over {
                 task: &task,
                 verdict: &verdict,
-                state,
                 now,
             };
             wakes::ended(&mut write, issues, over).await?;
@@ -103,11 +102,10 @@ impl Store {
         if row.state.has_verdict() {
             return Ok(false);
         }
-        let state = end(&mut write, &row, &session, &verdict, now).await?;
+        end(&mut write, &row, &session, &verdict, now).await?;
         let over = Over {
             task: &row,
             verdict: &verdict,
-            state,
             now,
         };
         wakes::ended(&mut write, issues, over).await?;
@@ -117,20 +115,19 @@ impl Store {
     }
 }
 
-/// Gives a queued or suspended task its verdict; says where it stands then.
+/// Gives a queued or suspended task its verdict.
 async fn end(
     write: &mut Write,
     task: &TaskRow,
     session: &SessionRow,
     verdict: &Verdict,
     now: Timestamp,
-) -> Result<TaskState, Error> {
+) -> Result<(), Error> {
     let holder = session.holder.as_ref();
     let holding = holder.is_some_and(|holder| holder.attempt.task == task.id);
     let state = life::next(task.state, TaskEvent::End { holding })?;
     stand(write, task, verdict, state, (!holding).then_some(now)).await?;
-    crate::sessions::choose_head(write, session.id).await?;
-    Ok(state)
+    crate::sessions::choose_head(write, session.id).await
 }
 
 /// Ends a task that nobody has opened, wherever it stands, within a write; one that is over stays as it is.

@@ -5,7 +5,7 @@ use protocol::board::{
     Author, AuthorKind, CauseKind, Comment, InboxKind, Issue, IssueKey, NewComment, Posted,
     Preview, WakeOutcome,
 };
-use protocol::{CommentId, TaskId, limits};
+use protocol::{CommentId, MemberId, TaskId, limits};
 use wake::{Directory, Said, Thread, aims, mentions};
 
 use super::missing;
@@ -19,6 +19,8 @@ use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, issues, members, tex
 
 /// What Mooring is called as an author.
 const MOORING: &str = "Mooring";
+/// Members that one comment tells when it names everybody.
+const EVERYBODY: u32 = 1000;
 
 impl Store {
     /// Writes a comment. Who it wakes is decided and queued in the same transaction, as the outcomes say. A reply
@@ -307,7 +309,8 @@ async fn tell(
     Ok(())
 }
 
-/// Tells the people whom a text names, and says who they are. Whoever is no member of the workspace is passed over.
+/// Tells the people whom a text names, and says who they are. Whoever is no member of the workspace is passed over;
+/// of everybody, the first [`EVERYBODY`] are told.
 pub(super) async fn tell_named(
     write: &mut Write,
     workspace: &WorkspaceRef,
@@ -315,17 +318,21 @@ pub(super) async fn tell_named(
     (comment, body): (CommentId, &str),
     author: &Author,
     now: Timestamp,
-) -> Result<Vec<protocol::MemberId>, Error> {
-    let mut named = Vec::new();
-    for member in mentions(body).members {
-        if members::find(&mut *write, workspace, member)
-            .await?
-            .is_none()
-        {
-            continue;
+) -> Result<Vec<MemberId>, Error> {
+    let meant = mentions(body);
+    let mut named = match meant.all {
+        true => everybody(write, workspace).await?,
+        false => Vec::new(),
+    };
+    for member in meant.members {
+        let known = members::find(&mut *write, workspace, member).await?;
+        if known.is_some() && !named.contains(&member) {
+            named.push(member);
         }
+    }
+    for member in &named {
         let notice = Notice {
-            member,
+            member: *member,
             kind: InboxKind::Mention,
             issue: issue.id,
             comment: Some(comment),
@@ -333,7 +340,15 @@ pub(super) async fn tell_named(
             now,
         };
         inbox::notify(write, notice).await?;
-        named.push(member);
     }
     Ok(named)
+}
+
+async fn everybody(write: &mut Write, workspace: &WorkspaceRef) -> Result<Vec<MemberId>, Error> {
+    const LIST: &str = "SELECT id FROM members WHERE namespace_uid = $1 ORDER BY id LIMIT $2";
+    let list = query("list everybody", LIST)
+        .bind(workspace.namespace_uid.as_str())
+        .bind(EVERYBODY);
+    let rows = list.all(write).await?;
+    rows.iter().map(|row| row.get("id").map(MemberId)).collect()
 }

@@ -36,7 +36,7 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
         .unwrap();
     let edit = CommentEdit {
         revision: None,
-        body: "[b](mention://agent/reviewer)".to_owned(),
+        body: "[b](mention://agent/reviewer) [a](mention://all/all)".to_owned(),
     };
     store
         .edit_comment(by, answer, edit, &Everybody, now)

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use protocol::board::{Author, AuthorKind, CauseKind, InboxKind, Issue};
-use protocol::{CommentId, FailureClass, IssueId, TaskId, TaskState, Verdict};
+use protocol::{CommentId, FailureClass, IssueId, TaskId, Verdict};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 use wake::{AgentFacts, Directory, Ended, HandBack};
@@ -41,8 +41,6 @@ struct Asker {
 pub(crate) struct Over<'a> {
     pub(crate) task: &'a TaskRow,
     pub(crate) verdict: &'a Verdict,
-    /// Where it stands now.
-    pub(crate) state: TaskState,
     pub(crate) now: Timestamp,
 }
 
@@ -142,17 +140,7 @@ pub(crate) async fn ended(
         return Ok(());
     };
     close(write, over.task.id).await?;
-    if over.state == TaskState::Finished {
-        // Nobody needs an object of it any more.
-        query(
-            "need no object",
-            "UPDATE wakes SET unbound = $2 WHERE task = $1",
-        )
-        .bind(over.task.id)
-        .bind(false)
-        .execute(&mut *write)
-        .await?;
-    }
+    settled(write, over.task.id).await?;
     let workspace = WorkspaceRef {
         namespace: over.task.object.namespace.clone(),
         namespace_uid: over.task.object.namespace_uid.clone(),
@@ -172,6 +160,18 @@ pub(crate) async fn ended(
             give_back(write, &locked, asker, (&workspace, &chain), &over).await?;
         }
     }
+    Ok(())
+}
+
+/// A task that is finished needs no object any more, if it has none.
+pub(crate) async fn settled(write: &mut Write, task: TaskId) -> Result<(), Error> {
+    const SETTLE: &str = "UPDATE wakes SET unbound = $2 WHERE task = $1 AND unbound \
+        AND (SELECT state FROM tasks WHERE id = $1) = 'finished'";
+    query("need no object", SETTLE)
+        .bind(task)
+        .bind(false)
+        .execute(write)
+        .await?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use protocol::board::CauseKind;
 use protocol::{CommentId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 
+use super::ended::settled;
 use super::queue::{newest, stamp};
 use super::row::{Evidence, WakeRow};
 use crate::db::{Conn, Row, query};
@@ -100,7 +101,8 @@ pub(crate) async fn withdraw(
         at: now,
         result: None,
     };
-    verdicts::cancel(write, &task, &session, &verdict, now).await
+    verdicts::cancel(write, &task, &session, &verdict, now).await?;
+    settled(write, caused.task).await
 }
 
 /// Whether another task of the agent waits for what belongs to no thread.

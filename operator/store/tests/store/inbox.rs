@@ -42,12 +42,20 @@ both! {
             created: at(1),
         };
         assert_eq!(told, [wanted]);
-        // Told again only when it comes back from somebody else.
+        // Told again only when it comes back from somebody else, and once until he has looked.
         let edit = |to: Option<&Member>| IssueEdit { assignee: Some(to.map(person)), ..IssueEdit::default() };
-        for (second, to, count) in [(2, Some(&bob), 1), (3, None, 1), (4, Some(&bob), 2), (5, Some(&ada), 2)] {
+        for (second, to, count) in
+            [(2, Some(&bob), 1), (3, None, 1), (4, Some(&bob), 1), (5, Some(&ada), 1), (6, Some(&bob), 2), (7, None, 2), (8, Some(&bob), 2)]
+        {
+            if count == 2 {
+                bed.store.read_inbox(bob.id, told[0].id).await.unwrap();
+            }
             bed.store.edit_issue(&acting(&ada), &issue.key, edit(to), &AGENTS, at(second)).await.unwrap();
-            assert_eq!(entries(&bed, bob.id).await.len(), count);
+            assert_eq!(entries(&bed, bob.id).await.len(), count, "{second}");
         }
+        // Another issue is another thing.
+        assigned(&bed, &acting(&ada), &bob, 9).await;
+        assert_eq!(entries(&bed, bob.id).await.len(), 3);
         assert_eq!(entries(&bed, ada.id).await, [], "she did it herself");
     }
 

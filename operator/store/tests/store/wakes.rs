@@ -100,6 +100,10 @@ both! {
         assert_eq!(kinds, [InboxKind::Reply; 4]);
         let mention = format!("[Ada](mention://member/{}) look", ada_member.id);
         scene.say(&bob, &mention).await;
+        // Everybody are all others.
+        scene.say(&ada, "[all](mention://all/all) done").await;
+        let bob_member = scene.bed.member("bob").await;
+        assert_eq!(scene.inbox(&bob_member).await[0].kind, InboxKind::Mention);
         assert_eq!(scene.inbox(&ada_member).await[0].kind, InboxKind::Mention);
     }
 

@@ -1,81 +1,17 @@
-//! Nothing lost, nothing twice, one run per slot: random lives of an issue, with crashes and lost answers between
-//! any two of its steps, judged by a model that knows only what was said and what was told.
+//! The life of an issue, and what its model knows of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use proptest::prelude::*;
-use proptest::strategy::ValueTree as _;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use protocol::board::{
-    AuthorKind, CommentEdit, CommentQuery, Issue, NewComment, Posted, WakeVerdict,
-};
-use protocol::{AttemptId, CommentId, FailureClass, Outcome, TaskId, TaskState};
-use store::{Acting, Error, Fault, Faults, Opened, Store};
+use protocol::board::{AuthorKind, CommentQuery, Issue, WakeVerdict};
+use protocol::{AttemptId, CommentId, TaskId, TaskState};
+use store::{Acting, Error, Faults, Opened, Store};
 
-use crate::bed::{Bed, DEADLINE, at, both, failed, told};
-use crate::board::{AGENTS, acting, acting_agent, titled, workspace};
-use crate::talk::{room, to};
-
-const NAMES: [&str; 2] = ["reviewer", "writer"];
-
-/// What somebody wants to do; which one is meant is chosen among what there is then.
-#[derive(Clone, Debug)]
-enum Step {
-    /// A person writes: which person, whom it names (bits), in which thread (or a new one).
-    Say(bool, u8, Option<usize>),
-    /// A person changes what it names.
-    Edit(usize, u8),
-    /// A person deletes a comment.
-    Delete(usize),
-    /// An agent that works writes, and may name the other.
-    Answer(usize, bool),
-    Claim,
-    Open(usize),
-    Finish(usize, bool),
-    Release(usize),
-    /// A person stops a task that nobody has claimed.
-    Stop(usize),
-    /// The next write goes wrong.
-    Fault(u8),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let which = 0..16_usize;
-    prop_oneof![
-        6 => (any::<bool>(), 1..4_u8, proptest::option::weighted(0.7, which.clone())).prop_map(|(who, names, thread)| Step::Say(who, names, thread)),
-        3 => (which.clone(), 0..4_u8).prop_map(|(which, names)| Step::Edit(which, names)),
-        2 => which.clone().prop_map(Step::Delete),
-        3 => (which.clone(), any::<bool>()).prop_map(|(which, names)| Step::Answer(which, names)),
-        5 => Just(Step::Claim),
-        4 => which.clone().prop_map(Step::Open),
-        4 => (which.clone(), proptest::bool::weighted(0.8)).prop_map(|(which, well)| Step::Finish(which, well)),
-        4 => which.clone().prop_map(Step::Release),
-        1 => which.prop_map(Step::Stop),
-        2 => (1..4_u8).prop_map(Step::Fault),
-    ]
-}
-
-/// One call, with all it needs, so that it can be made again by who got no answer.
-#[derive(Clone, Debug)]
-enum Call {
-    Post(Box<Acting>, String, Option<CommentId>),
-    Edit(Box<Acting>, CommentId, String),
-    Delete(Box<Acting>, CommentId),
-    Claim,
-    Open(AttemptId),
-    Verdict(AttemptId, bool),
-    Release(AttemptId),
-    Stop(TaskId),
-}
-
-enum Answer {
-    Posted(Box<Posted>),
-    Claimed(Option<AttemptId>),
-    Opened(Opened),
-    Done,
-}
+use super::calls::{Answer, Call, faulty, make};
+use super::{NAMES, Step, body, named, names};
+use crate::bed::{Bed, DEADLINE, at};
+use crate::board::{acting, acting_agent, titled, workspace};
 
 /// A comment, as the model knows it.
 struct Known {
@@ -86,18 +22,7 @@ struct Known {
     alive: bool,
 }
 
-/// Makes the next write go wrong; 0 for none.
-fn faulty(armed: &Arc<AtomicU8>) -> Faults {
-    let armed = Arc::clone(armed);
-    Faults::new(move |_| match armed.swap(0, Ordering::AcqRel) {
-        1 => Some(Fault::ErrorBefore),
-        2 => Some(Fault::ErrorAfter),
-        3 => Some(Fault::CrashAfter),
-        _ => None,
-    })
-}
-
-struct Life {
+pub(super) struct Life {
     /// Absent only while one process is dead and the next one not there yet.
     bed: Option<Bed>,
     armed: Arc<AtomicU8>,
@@ -109,91 +34,14 @@ struct Life {
     comments: Vec<Known>,
     attempts: Vec<AttemptId>,
     /// In which tasks an agent was told of a comment.
-    told: BTreeMap<(CommentId, String), BTreeSet<TaskId>>,
+    pub(super) told: BTreeMap<(CommentId, String), BTreeSet<TaskId>>,
     /// What was waiting in tasks that somebody stopped, or that failed before they were opened.
     stopped: BTreeSet<(CommentId, String)>,
-    crashes: usize,
-}
-
-fn names(bits: u8) -> BTreeSet<String> {
-    let named = NAMES.iter().enumerate();
-    let named = named.filter(|(bit, _)| bits & (1 << bit) != 0);
-    named.map(|(_, name)| (*name).to_owned()).collect()
-}
-
-fn body(number: u32, names: &BTreeSet<String>) -> String {
-    let named: Vec<_> = names.iter().map(|name| to(name)).collect();
-    // Who names nobody writes a note: a plain word would be for whoever the thread is with.
-    let begin = if named.is_empty() { "/note" } else { "" };
-    format!("{begin} number {number}: {}", named.join(" "))
-        .trim()
-        .to_owned()
-}
-
-async fn make(
-    store: Store,
-    key: protocol::InstallationKey,
-    issue: Issue,
-    call: Call,
-    now: i64,
-) -> Result<Answer, Error> {
-    let time = at(now);
-    Ok(match call {
-        Call::Post(by, body, parent) => {
-            let new = NewComment {
-                body,
-                parent,
-                suppress: Vec::new(),
-            };
-            Answer::Posted(Box::new(
-                store
-                    .post_comment(&by, &issue.key, new, &AGENTS, time)
-                    .await?,
-            ))
-        }
-        Call::Edit(by, id, body) => {
-            let edit = CommentEdit {
-                revision: None,
-                body,
-            };
-            Answer::Posted(Box::new(
-                store.edit_comment(&by, id, edit, &AGENTS, time).await?,
-            ))
-        }
-        Call::Delete(by, id) => match store.delete_comment(&by, id, time).await {
-            Ok(()) | Err(Error::Missing { .. }) => Answer::Done,
-            Err(error) => return Err(error),
-        },
-        Call::Claim => {
-            let claimed = store.claim_next(&room(), &key, time).await?;
-            Answer::Claimed(claimed.map(|claimed| claimed.attempt))
-        }
-        Call::Open(attempt) => Answer::Opened(store.open_package(attempt, [1; 32], time).await?),
-        Call::Verdict(attempt, well) => {
-            let outcome = if well {
-                Outcome::Succeeded
-            } else {
-                Outcome::failed(FailureClass::OOMKilled, "too big")
-            };
-            store.verdict(attempt, told(outcome, None), time).await?;
-            Answer::Done
-        }
-        Call::Release(attempt) => match store.release(attempt, time).await {
-            Ok(_) | Err(Error::Conflict { .. }) => Answer::Done,
-            Err(error) => return Err(error),
-        },
-        Call::Stop(task) => match store
-            .end_unclaimed(task, failed(FailureClass::Cancelled), time)
-            .await
-        {
-            Ok(_) | Err(Error::Conflict { .. }) => Answer::Done,
-            Err(error) => return Err(error),
-        },
-    })
+    pub(super) crashes: usize,
 }
 
 impl Life {
-    async fn new(bed: Bed) -> Self {
+    pub(super) async fn new(bed: Bed) -> Self {
         let (armed, now) = (Arc::default(), 10);
         let faults = faulty(&armed);
         let bed = bed.reopen(faults.clone()).await;
@@ -218,12 +66,12 @@ impl Life {
         }
     }
 
-    fn bed(&self) -> &Bed {
+    pub(super) fn bed(&self) -> &Bed {
         self.bed.as_ref().unwrap()
     }
 
     /// Another issue in the same store.
-    async fn again(&mut self) {
+    pub(super) async fn again(&mut self) {
         self.now += 10_000;
         self.issue = self
             .bed()
@@ -425,7 +273,7 @@ impl Life {
     }
 
     /// Does a step, where there is something to do it to.
-    async fn step(&mut self, step: Step) {
+    pub(super) async fn step(&mut self, step: Step) {
         let pick = |which: usize, of: usize| (of > 0).then(|| which % of.max(1));
         match step {
             Step::Say(who, bits, thread) => {
@@ -554,7 +402,7 @@ impl Life {
     }
 
     /// Works until nothing is left to do.
-    async fn drain(&mut self) {
+    pub(super) async fn drain(&mut self) {
         self.armed.store(0, Ordering::Release);
         for _ in 0..200 {
             for attempt in self.attempts.clone() {
@@ -576,7 +424,7 @@ impl Life {
     }
 
     /// One task waits in each slot, and one works for each agent.
-    async fn judge_slots(&self) {
+    pub(super) async fn judge_slots(&self) {
         let (mut waiting, mut working) = (BTreeSet::new(), BTreeSet::new());
         for task in self.bed().store.open_tasks(None, 200).await.unwrap() {
             let row = self.bed().task(task).await;
@@ -597,7 +445,7 @@ impl Life {
     }
 
     /// Nothing was lost, nothing was told twice.
-    fn judge(&self) {
+    pub(super) fn judge(&self) {
         for ((comment, agent), tasks) in &self.told {
             assert_eq!(tasks.len(), 1, "{agent} was told of {comment} by {tasks:?}");
         }
@@ -612,144 +460,4 @@ impl Life {
             }
         }
     }
-}
-
-/// Whom a text of this test names.
-fn named(body: &str) -> BTreeSet<String> {
-    let named = NAMES.iter().filter(|name| body.contains(&to(name)));
-    named.map(|name| (*name).to_owned()).collect()
-}
-
-both! {
-    async fn nothing_is_lost_and_nothing_told_twice_one(bed: Bed) {
-        live(bed, 1).await;
-    }
-
-    async fn nothing_is_lost_and_nothing_told_twice_two(bed: Bed) {
-        live(bed, 2).await;
-    }
-
-    async fn nothing_is_lost_and_nothing_told_twice_three(bed: Bed) {
-        live(bed, 3).await;
-    }
-
-    async fn nothing_is_lost_and_nothing_told_twice_four(bed: Bed) {
-        live(bed, 4).await;
-    }
-
-    async fn who_writes_and_who_works_at_once_neither_lose_nor_repeat(bed: Bed) {
-        let scene = crate::talk::Scene::new(bed.clone()).await;
-        let issue = scene.issue.clone();
-        let root = bed.store.post_comment(&scene.ada, &issue.key, plain("/note here"), &AGENTS, at(50)).await.unwrap().comment.id;
-        let writing: Vec<_> = (0..4).map(|person| {
-            tokio::spawn(write(bed.clone(), issue.clone(), root, person))
-        }).collect();
-        let working: Vec<_> = (0..2).map(|_| tokio::spawn(work(bed.clone(), 12))).collect();
-        let mut written = Vec::new();
-        for writing in writing {
-            written.extend(writing.await.unwrap());
-        }
-        let mut told = Vec::new();
-        for working in working {
-            told.extend(working.await.unwrap());
-        }
-        told.extend(work(bed.clone(), 200).await);
-        assert_eq!(bed.store.open_tasks(None, 9).await.unwrap(), []);
-        let once: BTreeSet<_> = told.iter().cloned().collect();
-        assert_eq!(once.len(), told.len(), "told twice");
-        let wanted: BTreeSet<_> = written.into_iter().flat_map(|id| NAMES.map(|name| (id, name.to_owned()))).collect();
-        assert_eq!(once, wanted);
-        bed.sound().await;
-    }
-}
-
-/// A quarter of the lives: 250 on SQLite, so 1,000 in all; on PostgreSQL, where one takes longer, 15.
-async fn live(bed: Bed, seed: u8) {
-    // The same lives in every run: a failure here is to be seen again.
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let lives: usize = if bed.is_sqlite() { 250 } else { 15 };
-    let mut life = Life::new(bed).await;
-    let (mut told, mut taken_in) = (0, 0);
-    for number in 0..lives {
-        let steps = proptest::collection::vec(step(), 12..30).new_tree(&mut runner);
-        let steps = steps.unwrap().current();
-        for step in steps {
-            life.step(step).await;
-        }
-        life.judge_slots().await;
-        life.drain().await;
-        life.judge();
-        told += life.told.len();
-        let tasks: BTreeSet<_> = life.told.values().flatten().collect();
-        taken_in += life.told.len() - tasks.len();
-        // The rules of the store itself read all of it.
-        if number % 50 == 49 || number + 1 == lives {
-            life.bed().sound().await;
-        }
-        life.again().await;
-    }
-    let crashes = life.crashes;
-    assert!(
-        told > lives && taken_in > lives / 10 && crashes > lives / 10,
-        "the lives come to something: {told}, {taken_in}, {crashes}"
-    );
-}
-
-fn plain(body: &str) -> NewComment {
-    NewComment {
-        body: body.to_owned(),
-        ..NewComment::default()
-    }
-}
-
-/// A person who names both agents again and again, in one thread.
-async fn write(bed: Bed, issue: Issue, root: CommentId, person: usize) -> Vec<CommentId> {
-    let me = acting(&bed.member(&format!("person-{person}")).await);
-    let mut written = Vec::new();
-    for number in 0..2 {
-        let new = NewComment {
-            parent: Some(root),
-            ..plain(&format!("{} {}", to("writer"), to("reviewer")))
-        };
-        let posted = bed
-            .store
-            .post_comment(&me, &issue.key, new, &AGENTS, at(100 + number))
-            .await
-            .unwrap();
-        written.push(posted.comment.id);
-    }
-    written
-}
-
-/// A controller and its runners: claims, opens and ends what there is; says who was told of what.
-async fn work(bed: Bed, rounds: i64) -> Vec<(CommentId, String)> {
-    let mut told = Vec::new();
-    for round in 0..rounds {
-        let now = at(200 + round);
-        let claimed = match bed.store.claim_next(&room(), &bed.key, now).await {
-            Ok(claimed) => claimed,
-            Err(Error::Conflict { .. }) => continue,
-            Err(error) => panic!("{error:?}"),
-        };
-        let Some(claimed) = claimed else {
-            tokio::task::yield_now().await;
-            continue;
-        };
-        let (attempt, agent) = (claimed.attempt, claimed.session.key.agent);
-        assert_eq!(
-            bed.store.open_package(attempt, [1; 32], now).await.unwrap(),
-            Opened::First
-        );
-        let cause = bed.store.cause(attempt.task).await.unwrap().unwrap();
-        assert!(!cause.cut);
-        let comments = cause.comment.into_iter().chain(cause.coalesced);
-        told.extend(comments.map(|comment| (comment.id, agent.clone())));
-        bed.store
-            .verdict(attempt, crate::bed::told(Outcome::Succeeded, None), now)
-            .await
-            .unwrap();
-        assert!(bed.store.release(attempt, now).await.unwrap());
-    }
-    told
 }
