@@ -69,16 +69,25 @@ impl Failure {
         Self::invalid("cursor: no page gave it: leave it out to begin with the first page")
     }
 
-    /// What a write says whose body names other things: which of them is not there.
+    /// What a write on the board says: which of the things that it names is not there, or what stands against it.
     pub(crate) fn of_write(error: store::Error) -> Self {
-        let store::Error::Missing { what } = &error else {
-            return error.into();
+        // The words may be the caller's own.
+        let repeated = |what: &str| {
+            let mut what = redact::patterns(what);
+            bound::cut(&mut what, NAMED_BYTES);
+            what
         };
-        // It repeats what the caller wrote.
-        let mut what = redact::patterns(what);
-        bound::cut(&mut what, NAMED_BYTES);
-        let message = format!("there is no {what}, or none that this credential may see");
-        Self::new(StatusCode::NOT_FOUND, code::NOT_FOUND, message).because(error)
+        if let store::Error::Missing { what } = &error {
+            let message = format!(
+                "there is no {}, or none that this credential may see",
+                repeated(what)
+            );
+            return Self::new(StatusCode::NOT_FOUND, code::NOT_FOUND, message).because(error);
+        }
+        if let store::Error::Conflict { what } = &error {
+            return Self::wrong_state(repeated(what)).because(error);
+        }
+        error.into()
     }
 
     /// Somebody has changed it since the caller read it.

@@ -120,3 +120,25 @@ fn agents_never_have_the_rights_of_people() {
         assert!(!(never && *agents), "{verb} {resource}");
     }
 }
+
+#[test]
+fn a_refused_write_says_what_stands_against_it() {
+    let full = "TEAM-1 has 1000 parts, and no issue may have more";
+    let conflict = |what: &str| {
+        let what = what.to_owned();
+        Failure::of_write(store::Error::Conflict { what })
+    };
+    let refused = conflict(full);
+    assert_eq!((refused.status.as_u16(), refused.code), (409, "wrongState"));
+    assert_eq!(refused.message, full);
+    let credential = format!("mrt_{}", "a".repeat(43));
+    assert_eq!(conflict(&credential).message, "[redacted]");
+    let missing = Failure::of_write(store::Error::Missing {
+        what: "agent x".to_owned(),
+    });
+    assert_eq!((missing.status.as_u16(), missing.code), (404, "notFound"));
+    assert_eq!(
+        missing.message,
+        "there is no agent x, or none that this credential may see"
+    );
+}

@@ -86,7 +86,8 @@ pub(super) async fn edit_comment(
     let posted = state
         .store
         .edit_comment(&caller.acting, on.comment.id, edit, &directory, state.now())
-        .await?;
+        .await
+        .map_err(Failure::of_write)?;
     Ok(Answer(posted))
 }
 

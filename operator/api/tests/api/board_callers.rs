@@ -258,3 +258,21 @@ both! {
         assert_eq!(refused.refusal(), (400, "invalidRequest".to_owned()));
     }
 }
+
+#[test]
+fn the_page_of_the_api_names_every_route_of_a_workspace() {
+    let page = include_str!("../../../docs/api.md");
+    let named: BTreeSet<_> = page
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    let wanted: BTreeSet<_> = table()
+        .1
+        .into_iter()
+        .filter_map(|line| {
+            let path = line.path.strip_prefix("/api/v1/workspaces/{w}")?;
+            Some(format!("{} {path}", line.method))
+        })
+        .collect();
+    assert_eq!(named, wanted);
+}
