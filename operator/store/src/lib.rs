@@ -44,6 +44,7 @@ pub use attempts::{AttemptRow, Opened};
 pub use audit::Violation;
 pub use changes::{Change, Changes};
 pub use claim::{Claimed, Lane, LaneAgent};
+pub use comments::TASK_COMMENTS;
 pub use error::{Error, Retry};
 pub use issues::CHILDREN;
 pub use lists::Summary;

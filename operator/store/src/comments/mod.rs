@@ -7,6 +7,7 @@ mod edit;
 mod post;
 mod read;
 
+pub use post::TASK_COMMENTS;
 pub(crate) use post::say;
 pub(crate) use read::{read, select};
 

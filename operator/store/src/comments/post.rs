@@ -21,6 +21,8 @@ use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, issues, members, tex
 const MOORING: &str = "Mooring";
 /// Members that one comment tells when it names everybody.
 const EVERYBODY: u32 = 1000;
+/// Comments that a task may write, deleted ones included: no agent fills the store.
+pub const TASK_COMMENTS: u32 = 500;
 
 impl Store {
     /// Writes a comment. Who it wakes is decided and queued in the same transaction, as the outcomes say. A reply
@@ -28,7 +30,8 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text that cannot be one, [`Error::Missing`] when there is no such issue or parent,
-    /// [`Error::Lost`], [`Error::Unavailable`].
+    /// [`Error::Conflict`] when the agent's task has written as many as it may, [`Error::Lost`],
+    /// [`Error::Unavailable`].
     pub async fn post_comment(
         &self,
         by: &Acting,
@@ -42,6 +45,7 @@ impl Store {
         let issue = issues::locked(&mut write, &by.workspace, key)
             .await?
             .ok_or_else(|| no_issue(key))?;
+        check_room(&mut write, by.task).await?;
         let thread = place(&mut write, &issue, new.parent).await?;
         let id = CommentId(new_id(now)?);
         let root = thread.as_ref().map_or(id, |(root, _)| *root);
@@ -101,6 +105,7 @@ impl Store {
         let issue = self.issue(&by.workspace, key).await?;
         let issue = issue.ok_or_else(|| no_issue(key))?;
         let mut reader = self.reader().await?;
+        check_room(&mut reader, by.task).await?;
         let thread = place(&mut reader, &issue, new.parent).await?;
         // A thread that is not there yet is like no other.
         let root = thread
@@ -139,6 +144,21 @@ pub(super) fn check_body(body: &str) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+/// Whether an agent's task may write one more.
+async fn check_room(on: &mut impl Looks, task: Option<TaskId>) -> Result<(), Error> {
+    const COUNT: &str = "SELECT count(*) AS written FROM comments WHERE task = $1";
+    let Some(task) = task else {
+        return Ok(());
+    };
+    let count = query("count the comments of a task", COUNT).bind(task);
+    if count.one(on.conn()).await?.u32("written")? < TASK_COMMENTS {
+        return Ok(());
+    }
+    Err(Error::Conflict {
+        what: format!("this task has written {TASK_COMMENTS} comments, as many as a task may"),
+    })
 }
 
 fn no_issue(key: &IssueKey) -> Error {

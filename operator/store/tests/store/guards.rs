@@ -24,6 +24,7 @@ fn other(agent: &str) -> &'static str {
 
 both! {
     async fn two_agents_that_answer_each_other_stop_with_one_word(bed: Bed) {
+        // #1576, #8753, #8754.
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
         let member = scene.bed.member("ada").await;
@@ -114,7 +115,8 @@ both! {
         let ada = scene.ada.clone();
         let key = scene.issue.key.clone();
         let failure = || Outcome::failed(FailureClass::OOMKilled, "too big");
-        // With an answer: by that; without: by a word of Mooring's; and so a failure, whatever was said before.
+        // With an answer: by that; without (#8719): by a word of Mooring's; and so a failure (#6839), whatever was said
+        // before.
         for (answers, outcome, by_word) in [(true, Outcome::Succeeded, false), (false, Outcome::Succeeded, true), (true, failure(), true)] {
             let words = scene.words(&key).await.len();
             let root = scene.say(&ada, &to("reviewer")).await.comment.id;
@@ -172,6 +174,7 @@ both! {
         let ada = scene.ada.clone();
         let all = crate::board::Agents(&["reviewer", "writer", "tester"]);
         let root = scene.say(&ada, &format!("{} {}", to("reviewer"), to("writer"))).await.comment.id;
+        // Two agents work on one issue at the same time (#637).
         let (one, reviewer) = scene.begin().await;
         let (two, writer) = scene.begin().await;
         for by in [&reviewer, &writer] {
@@ -235,6 +238,7 @@ both! {
     }
 
     async fn the_last_part_of_a_stage_wakes_the_whole(bed: Bed) {
+        // #4320: once for each stage.
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
         let key = scene.issue.key.clone();

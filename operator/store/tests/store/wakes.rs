@@ -45,7 +45,7 @@ both! {
         let (ada, bob) = (scene.ada.clone(), acting(&scene.bed.member("bob").await));
         let first = scene.say(&ada, &to("reviewer")).await;
         let (task, root) = (task_of(&first.wakes), first.comment.id);
-        // Queued: the newest is the cause, and who wrote it answers for it.
+        // Queued: the newest is the cause, and who wrote it answers for it. None is dropped (#1099, #5914).
         let second = scene.answer(&bob, &to("reviewer"), root).await;
         assert_eq!((verdicts(&second.wakes), task_of(&second.wakes)), (vec![("reviewer".to_owned(), "coalesced")], task));
         let cause = scene.bed.store.cause(task).await.unwrap().unwrap();
@@ -55,7 +55,7 @@ both! {
         let attempt = scene.claim().await.unwrap();
         let third = scene.answer(&ada, &to("reviewer"), root).await;
         assert_eq!(task_of(&third.wakes), task);
-        // Another thread is another slot, for which the session is not free yet.
+        // Another thread is another slot, for which the session is not free yet (#4332).
         let elsewhere = scene.say(&ada, &to("reviewer")).await;
         assert_eq!(verdicts(&elsewhere.wakes), [("reviewer".to_owned(), "queued")]);
         assert_eq!(scene.claim().await, None);
@@ -82,14 +82,14 @@ both! {
         let root = scene.say(&ada, &to("reviewer")).await.comment.id;
         let (attempt, reviewer) = scene.begin().await;
         let answer = scene.answer(&reviewer, "Done.", root).await;
-        // An agent's plain answer wakes nobody.
+        // An agent's plain answer wakes nobody (#4650).
         assert_eq!(answer.wakes, []);
         scene.end(attempt, Outcome::Succeeded).await;
         let onward = scene.answer(&bob, "And the tests?", answer.comment.id).await;
         assert_eq!(verdicts(&onward.wakes), [("reviewer".to_owned(), "queued")]);
         let in_thread = scene.answer(&bob, "I mean all of them.", root).await;
         assert_eq!(verdicts(&in_thread.wakes), [("reviewer".to_owned(), "coalesced")]);
-        // A thread of people, a note, and a top-level word on an issue of nobody are for people.
+        // A thread of people (#6676), a note, and a top-level word on an issue of nobody are for people.
         let people = scene.say(&ada, "What do you think?").await;
         assert_eq!(people.wakes, []);
         assert_eq!(scene.answer(&bob, "Nothing.", people.comment.id).await.wakes, []);
@@ -148,6 +148,30 @@ both! {
         scene.bed.sound().await;
     }
 
+    async fn a_task_writes_a_bounded_number_of_comments(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        scene.say(&ada, &to("reviewer")).await;
+        let (_, reviewer) = scene.begin().await;
+        let key = scene.issue.key.clone();
+        let fill = format!(
+            "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, task, last_activity_at, revision, created_at) \
+             SELECT {id}, issue, thread, 'agent', 'reviewer', 'R', 'x', (SELECT task FROM wakes), 0, 1, 0 FROM comments, {numbers}",
+            id = if scene.bed.is_sqlite() { "randomblob(16)" } else { "gen_random_uuid()" },
+            numbers = if scene.bed.is_sqlite() {
+                "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 499) SELECT i FROM n) AS n"
+            } else {
+                "generate_series(1, 499) AS n(i)"
+            },
+        );
+        scene.bed.execute_aside(fill.leak()).await;
+        scene.say(&reviewer, "the last one").await;
+        let more = scene.try_say(&reviewer, &key, "one more", None).await;
+        assert!(matches!(more, Err(Error::Conflict { what }) if what.contains("500 comments")));
+        // Others go on.
+        scene.say(&ada, "stop it").await;
+    }
+
     async fn an_edit_takes_back_and_adds(bed: Bed) {
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
@@ -173,7 +197,7 @@ both! {
         assert_eq!(back.wakes, []);
         assert_eq!(scene.bed.task(attempt.task).await.state, TaskState::Finishing);
         store.release(attempt, scene.tick()).await.unwrap();
-        // It works: it is left alone, and not woken again by the same words.
+        // It works: it is left alone (#7522), and not woken again by the same words.
         store.edit_comment(&ada, id, edit(&to("writer"), 4), &AGENTS, scene.tick()).await.unwrap();
         let (attempt, _) = scene.begin().await;
         for (revision, body) in [(5, "never mind".to_owned()), (6, to("writer"))] {
