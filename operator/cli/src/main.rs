@@ -28,6 +28,8 @@ use crate::noun::Command;
 use crate::output::{Form, Output};
 use crate::settings::Settings;
 
+/// What help calls the options that every command has.
+const EVERYWHERE: &str = "Options of every command";
 /// A terminal that says less than this is not believed.
 const NARROW: usize = 40;
 
@@ -40,11 +42,11 @@ const NARROW: usize = 40;
 #[derive(Debug, Parser)]
 #[command(name = "moor", version)]
 struct Arguments {
-    /// In which form to answer.
-    #[arg(long, short, global = true, value_enum, default_value_t = Form::Human)]
+    /// For reading, or for programs: one JSON object, or one a line where it goes on.
+    #[arg(long, short, global = true, value_enum, default_value_t = Form::Human, help_heading = EVERYWHERE)]
     output: Form,
     /// Answers with ids only, one a line.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     quiet: bool,
     #[command(flatten)]
     settings: Settings,

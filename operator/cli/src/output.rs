@@ -12,14 +12,12 @@ use crate::table::Table;
 use crate::text;
 
 /// Columns of an answer that goes to no terminal.
-pub(crate) const WIDTH: usize = 120;
+pub(crate) const WIDTH: usize = 160;
 
-/// In which form to answer.
+/// In which form to answer. Help lists the words in one line: agents read it too, and pay for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Form {
-    /// For reading.
     Human,
-    /// For programs: one JSON object, or one a line where it goes on.
     Json,
 }
 

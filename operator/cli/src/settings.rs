@@ -6,6 +6,7 @@ use client::Workspace;
 use protocol::{Credential, paths};
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::EVERYWHERE;
 use crate::config;
 use crate::failure::Failure;
 
@@ -16,22 +17,22 @@ const FILE_BYTES: u64 = 64 * 1024;
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Settings {
     /// Name of the workspace. In a task's pod it is the task's own; elsewhere that of the login.
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, help_heading = EVERYWHERE)]
     pub(crate) workspace: Option<Workspace>,
     /// Base URL of the API.
-    #[arg(long, env = paths::ENV_API, hide_env_values = true, global = true)]
+    #[arg(long, env = paths::ENV_API, hide_env_values = true, global = true, help_heading = EVERYWHERE)]
     pub(crate) server: Option<String>,
     /// File that holds the CA of the API. In a task's pod it need not be named.
-    #[arg(long, env = paths::ENV_CA_FILE, hide_env_values = true, global = true)]
+    #[arg(long, env = paths::ENV_CA_FILE, hide_env_values = true, global = true, help_heading = EVERYWHERE)]
     pub(crate) ca: Option<PathBuf>,
     /// The name in the API's certificate, where the server is reached under another one.
-    #[arg(long, global = true, requires = "server")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, requires = "server")]
     pub(crate) tls_name: Option<String>,
     /// File that holds the token. With it no login is looked at.
-    #[arg(long, env = paths::ENV_TOKEN_FILE, hide_env_values = true, global = true)]
+    #[arg(long, env = paths::ENV_TOKEN_FILE, hide_env_values = true, global = true, help_heading = EVERYWHERE)]
     pub(crate) token_file: Option<PathBuf>,
     /// Where the folder `mooring` with the login is, `~/.config` if not set.
-    #[arg(long, env = config::ENV_HOME, hide_env_values = true, global = true)]
+    #[arg(long, env = config::ENV_HOME, hide_env_values = true, global = true, help_heading = EVERYWHERE)]
     pub(crate) config_home: Option<PathBuf>,
 }
 

@@ -6,8 +6,10 @@ use crate::text;
 const GAP: &str = "  ";
 /// No column but the last is wider; the longest that is ever needed is an id.
 const COLUMN: usize = 36;
-/// The last column gets at least this much, also in a narrow terminal.
+/// The last column gets at least this much, also in a narrow terminal, …
 const LAST: usize = 20;
+/// … and those between it and the first, which names the row, shrink to no less than this for it.
+const MIDDLE: usize = 8;
 
 /// A list, one item a line. The last column takes what is left of the width.
 pub(crate) struct Table<const N: usize> {
@@ -32,8 +34,17 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(text::width(cell).min(COLUMN));
             }
         }
-        let others: usize = widths[..N - 1].iter().map(|each| each + GAP.len()).sum();
-        widths[N - 1] = width.saturating_sub(others).max(LAST);
+        let others = |widths: &[usize; N]| -> usize {
+            widths[..N - 1].iter().map(|each| each + GAP.len()).sum()
+        };
+        let last = widths[N - 1].min(LAST);
+        while others(&widths) + last > width
+            && let Some(widest) = widths[1..N - 1].iter_mut().max()
+            && *widest > MIDDLE
+        {
+            *widest -= 1;
+        }
+        widths[N - 1] = width.saturating_sub(others(&widths)).max(last);
         let mut lines = row(self.head, &widths);
         for cells in &self.rows {
             lines += &row(cells.each_ref().map(String::as_str), &widths);
@@ -92,7 +103,8 @@ mod tests {
     #[test]
     fn a_table_is_as_wide_as_it_may_be() {
         insta::assert_snapshot!("wide", table().render(100));
-        insta::assert_snapshot!("narrow", table().render(10));
+        insta::assert_snapshot!("narrow", table().render(50));
+        insta::assert_snapshot!("narrowest", table().render(10));
     }
 
     #[test]

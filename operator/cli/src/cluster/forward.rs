@@ -62,20 +62,18 @@ impl Cluster {
         let kind = ApiResource::erase::<Pod>(&());
         let seen: Api<Seen> = Api::namespaced_with(self.client.clone(), &self.namespace, &kind);
         let listed = ListParams::default().labels(&point.selector).limit(PODS);
-        let found = seen
-            .list(&listed)
-            .await
-            .map_err(Error::asked("list the operator's pods"))?;
+        let found = seen.list(&listed).await.map_err(Error::asked(
+            "list the operator's pods; `moor login --server URL` goes another way",
+        ))?;
         let pod = found.items.iter().find(|pod| is_ready(pod));
         let way = Way {
             pod: pod.ok_or(Error::NoReadyPod)?.name_any(),
             pods: Api::namespaced(self.client.clone(), &self.namespace),
             port: point.port,
         };
-        let first = way
-            .connect()
-            .await
-            .map_err(Error::asked("forward a port to the operator's pod"))?;
+        let first = way.connect().await.map_err(Error::asked(
+            "forward a port to the operator's pod; `moor login --server URL` goes another way",
+        ))?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
             .await
             .map_err(Error::Bind)?;

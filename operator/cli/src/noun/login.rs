@@ -18,14 +18,7 @@ use crate::text;
 /// Where the operator runs unless it is said otherwise.
 const NAMESPACE: &str = "mooring-system";
 
-/// Any way in which the kubeconfig proves who you are will do: certificate, token, cloud login. It proves it to
-/// the cluster; the API learns your name from there, and no credential of the cluster leaves this machine.
-///
-/// The API is reached by a port that is forwarded through the cluster for as long as each command runs; with
-/// --server at that address, whose certificate is checked against --ca, or else against the CA that the cluster
-/// publishes.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Login {
     /// Context of the kubeconfig; without one, the current one.
     #[arg(long)]

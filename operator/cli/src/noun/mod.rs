@@ -65,6 +65,13 @@ pub(crate) enum Command {
         verb: token::Verb,
     },
     /// Makes a token with a kubeconfig, and keeps it.
+    ///
+    /// Any way in which the kubeconfig proves who you are will do: certificate, token, cloud login. It proves it
+    /// to the cluster; the API learns your name from there, and no credential of the cluster leaves this machine.
+    ///
+    /// The API is reached by a port that is forwarded through the cluster for as long as each command runs; with
+    /// --server at that address, whose certificate is checked against --ca, or else against the CA that the
+    /// cluster publishes.
     Login(login::Login),
     /// Says whose token this is.
     Whoami,

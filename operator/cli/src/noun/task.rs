@@ -17,9 +17,9 @@ use crate::settings::Settings;
 /// A timeline that is followed is asked for this often.
 const EVERY: Duration = Duration::from_secs(1);
 /// After a lost connection it is tried again this often, …
-const TRIES: u32 = 20;
+const TRIES: u32 = 60;
 /// … this long after the last time.
-const WAIT: Duration = Duration::from_secs(3);
+const WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
-use crate::bed::{Bed, Ran, SERVICE, page, run};
+use crate::bed::{Bed, Ran, SERVICE, failure, page, run};
 
 const TASK: &str = "00000000-0000-0000-0000-000000000007";
 
@@ -122,6 +122,27 @@ async fn a_timeline_is_followed_to_its_end() {
 }
 
 #[tokio::test]
+async fn a_timeline_is_followed_past_an_interruption() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    let events = format!("GET workspaces/team-a/tasks/{TASK}/events");
+    bed.answer(
+        &format!("GET workspaces/team-a/tasks/{TASK}"),
+        run_view("finished"),
+    )
+    .answer(&events, json!({"items": [words(1)], "next": "1"}))
+    .refuse(&events, 503, failure("unavailable", "Away."))
+    .answer(&events, page(&[words(2)]));
+    let ran = moor(&bed, &["task", "logs", TASK, "-f", "--quiet"]).await;
+    assert!(ran.err.contains("trying again"), "{}", ran.err);
+    assert_eq!(ran.ok(), "1\n2\n");
+    assert_eq!(
+        bed.lines().last().unwrap(),
+        &format!("{events}?after=1&limit=200")
+    );
+}
+
+#[tokio::test]
 async fn a_part_of_a_timeline_says_how_to_go_on() {
     let bed = Bed::new().await;
     log_in(&bed);
@@ -199,11 +220,7 @@ async fn a_login_can_be_looked_at_and_pointed_elsewhere() {
 async fn an_ended_login_says_so() {
     let bed = Bed::new().await;
     log_in(&bed);
-    bed.refuse(
-        "GET whoami",
-        401,
-        crate::bed::failure("unauthenticated", "No."),
-    );
+    bed.refuse("GET whoami", 401, failure("unauthenticated", "No."));
     let ran = moor(&bed, &["whoami"]).await;
     assert_eq!(ran.code, 4);
     assert!(
