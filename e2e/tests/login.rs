@@ -22,7 +22,7 @@ const GROUP: &str = "dev";
 const POLICY: &str = "mooring-login";
 /// A right is believed for ten seconds after it was taken away.
 const RIGHTS: Duration = Duration::from_secs(15);
-/// The operator trusts a policy ten seconds after it was made.
+/// The operator trusts a policy five seconds after it was made.
 const SETTLE: Duration = Duration::from_secs(40);
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use kube::api::DynamicObject;
 use serde::Serialize;
 
 /// The apiservers take this long at most to act by a policy that was just made or changed.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(5);
 
 /// Policy and binding, as the cluster has them.
 pub(super) struct Standing<'a> {
