@@ -134,6 +134,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn agents_follow_each_other_by_name() {
+        let caches = Caches::default();
+        for (namespace, name) in [("a", "one"), ("a", "two"), ("a", "three"), ("b", "four")] {
+            let agent = serde_json::json!({
+                "apiVersion": "mooring.dev/v1alpha1", "kind": "Agent",
+                "metadata": {"name": name, "namespace": namespace, "uid": name},
+                "spec": {"runtimeRefs": [{"name": "r"}]},
+            });
+            caches
+                .agents
+                .observe(serde_json::from_value(agent).unwrap());
+        }
+        let catalog = Catalog::new(caches);
+        let names = |after: &str, most: usize| -> Vec<String> {
+            let agents = catalog.agents_after("a", after, most);
+            agents.iter().map(|agent| agent.name_any()).collect()
+        };
+        assert_eq!(names("", 2), ["one", "three"]);
+        assert_eq!(names("three", 2), ["two"]);
+        assert_eq!(names("", 9), ["one", "three", "two"]);
+        assert!(names("two", 9).is_empty());
+    }
+
+    #[test]
     fn every_agent_that_is_driven_can_be_named_by_a_runtime() {
         let named = Provider::ALL
             .iter()
