@@ -76,7 +76,7 @@ pub(crate) fn woken() -> Package {
         comment: Some(comment(2, person("alice"), "Please sort it.")),
         coalesced: Vec::new(),
         cut: false,
-        reply_to: Some(comment_id(2)),
+        reply_to: Some(comment_id(1)),
         last_run: None,
         new_comments: 1,
         unchanged: false,
@@ -111,7 +111,8 @@ pub(crate) fn comment(number: u128, author: Author, body: &str) -> Comment {
     }
 }
 
-fn comment_id(number: u128) -> CommentId {
+/// The id of this comment.
+pub(crate) fn comment_id(number: u128) -> CommentId {
     CommentId(uuid::Uuid::from_u128(
         0x0192_f000_0000_7000_8000_0000_0000_0000 + number,
     ))

@@ -12,7 +12,7 @@ use super::{quote, sections};
 use crate::resume::Decision;
 
 /// Bytes of the reason why a conversation could not be continued.
-const REASON_BYTES: usize = 300;
+const REASON_BYTES: usize = 200;
 
 /// The message: what woke the agent, or the prompt of its task, and what it has to know about its continuity.
 #[must_use]
@@ -60,7 +60,8 @@ fn woken(cause: &Cause) -> String {
 fn quoted(cause: &Cause) -> Option<String> {
     let newest = cause.comment.as_ref();
     if newest.is_none() && cause.coalesced.is_empty() {
-        return None;
+        let is_gone = cause.kind == CauseKind::Comment;
+        return is_gone.then(|| fill(include_str!("removed.md"), &[]));
     }
     let earlier = cause.coalesced.iter().map(|each| Some(comment(each)));
     let thread = newest.or(cause.coalesced.last()).map(|each| each.thread);
@@ -151,15 +152,31 @@ fn interrupted(package: &Package) -> Option<String> {
         .then(|| fill(include_str!("interrupted.md"), &[]))
 }
 
+/// How it answers: in the thread that woke it, and in those of which comments were taken in beside that.
 fn reply(cause: &Cause) -> String {
     let issue = cause.issue.to_string();
-    match cause.reply_to {
+    let first = match cause.reply_to {
         Some(parent) => fill(
             include_str!("reply.md"),
             &[("issue", &issue), ("parent", &parent.to_string())],
         ),
         None => fill(include_str!("reply_on_issue.md"), &[("issue", &issue)]),
+    };
+    let mut others: Vec<String> = Vec::new();
+    for comment in &cause.coalesced {
+        let thread = comment.thread.to_string();
+        if Some(comment.thread) != cause.reply_to && !others.contains(&thread) {
+            others.push(thread);
+        }
     }
+    if others.is_empty() {
+        return first;
+    }
+    let others = fill(
+        include_str!("other_threads.md"),
+        &[("threads", &others.join(", "))],
+    );
+    format!("{first} {others}")
 }
 
 fn behalf(cause: &Cause) -> Option<String> {

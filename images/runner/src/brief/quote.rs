@@ -2,8 +2,10 @@
 
 use protocol::board::{Author, AuthorKind};
 
-/// Bytes of a name or title that a message takes over.
-const NAME_BYTES: usize = 60;
+/// Bytes of a name that a message takes over.
+const NAME_BYTES: usize = 48;
+/// Bytes of an agent's resource name; longer ones Kubernetes does not take.
+const AGENT_BYTES: usize = 40;
 /// Bytes of a title.
 const TITLE_BYTES: usize = 200;
 /// What a quoted line begins with. No line of ours does.
@@ -57,7 +59,7 @@ pub(super) fn author(author: &Author) -> String {
         AuthorKind::Agent => format!(
             "the agent {} ({})",
             name(&author.name),
-            line(&author.id, NAME_BYTES)
+            line(&author.id, AGENT_BYTES)
         ),
         AuthorKind::System => "Mooring".to_owned(),
     }

@@ -8,7 +8,7 @@ use protocol::board::{Author, AuthorKind, Cause, CauseKind};
 use super::message;
 use super::quote::MARK;
 use crate::resume::Decision;
-use crate::testing::{comment, package, person, woken};
+use crate::testing::{comment, comment_id, package, person, woken};
 
 /// What of a message may be ours, in bytes.
 const OURS: usize = 4096;
@@ -85,6 +85,27 @@ fn an_agent_wakes_with_comments_that_came_before_the_run() {
 }
 
 #[test]
+fn what_was_taken_in_from_another_thread_is_answered_there() {
+    let package = changed(|cause| {
+        let mut other = comment(3, person("bob"), "And you?");
+        other.thread = comment_id(3);
+        cause.coalesced = vec![comment(2, person("alice"), "Please sort it."), other];
+        cause.comment = Some(comment(4, person("alice"), "Please."));
+        cause.new_comments = 0;
+    });
+    insta::assert_snapshot!(message(&package, &Decision::Fresh(None)));
+}
+
+#[test]
+fn a_comment_that_was_removed_meanwhile_is_not_looked_for() {
+    let package = changed(|cause| {
+        cause.comment = None;
+        cause.new_comments = 0;
+    });
+    insta::assert_snapshot!(message(&package, &resumed()));
+}
+
+#[test]
 fn an_issue_is_given() {
     let package = changed(|cause| {
         cause.kind = CauseKind::Assignment;
@@ -145,7 +166,11 @@ fn what_is_ours_stays_short() {
         cause.originator = Some(long.clone());
         cause.comment = Some(comment(99, author.clone(), &long));
         cause.coalesced = (0..protocol::limits::CAUSE_COMMENTS as u128)
-            .map(|number| comment(number, author.clone(), &long))
+            .map(|number| {
+                let mut each = comment(number, author.clone(), &long);
+                each.thread = comment_id(number);
+                each
+            })
             .collect();
         cause.cut = true;
         cause.new_comments = u32::MAX;
@@ -155,6 +180,7 @@ fn what_is_ours_stays_short() {
         let message = message(&package, &decision);
         let bytes: usize = ours(&message).iter().map(|line| line.len() + 1).sum();
         assert!(bytes <= OURS, "{bytes} bytes:\n{message}");
+        assert!(bytes > OURS / 2, "{bytes} bytes are not the worst case");
     }
 }
 
