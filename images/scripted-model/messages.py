@@ -22,13 +22,20 @@ def error(status):
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
-def call(tool):
-    """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`."""
+def call(tool, request):
+    """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`, with the words of the tool that
+    the request offers for that."""
     if "name" in tool:
         return tool["name"], tool.get("input", {})
     name, argument = TOOLS[tool["do"]]
+    offers = {offer.get("name", "").lower(): offer for offer in request.get("tools") or []}
+    offered = offers.get(name.lower(), {})
+    known = (offered.get("input_schema") or {}).get("properties") or {}
+    name = offered.get("name", name)
+    if known and argument not in known:
+        argument = "path"
     arguments = {argument: tool.get("command", tool.get("path"))}
-    if tool["do"] == "shell":
+    if tool["do"] == "shell" and (not known or "description" in known):
         arguments["description"] = "Scripted command"
     if "content" in tool:
         arguments["content"] = tool["content"]
@@ -44,7 +51,7 @@ def blocks(turn, request, number):
     if text:
         content.append({"type": "text", "text": text})
     for index, tool in enumerate(turn.get("tools", ())):
-        name, arguments = call(tool)
+        name, arguments = call(tool, request)
         content.append({"type": "tool_use", "id": "toolu_%06d_%d" % (number, index), "name": name, "input": arguments})
     return content
 

@@ -122,6 +122,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["stream disconnected"]),
             Words(&["opencode stream ended"]),
             Words(&["connection closed"]),
+            Words(&["connection error"]),
             Words(&["connection dropped"]),
             Words(&["mid-response"]),
             Words(&["error sending request"]),
@@ -385,6 +386,7 @@ mod tests {
                 C::ProviderQuota,
             ),
             ("Missing environment variable: `X`.", C::ConfigMissing),
+            ("Connection error.", C::ProviderNetwork),
             (
                 "API key not valid. Please pass a valid API key.",
                 C::ProviderAuth,

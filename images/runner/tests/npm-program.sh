@@ -1,5 +1,6 @@
-# Sourced by the installers beside it, which set NAME, VERSION, PACKAGE (with its version) and INSIDE, the path of
-# the program in what npm installs. Prints the program's path.
+# Sourced by the installers beside it, which set NAME, VERSION, PACKAGE (with its version; several with blanks
+# between) and INSIDE, the path of the program in what npm installs, to which a function finish may add. Prints
+# the program's path.
 #
 # It lies outside the checkout, keyed by version, and a finished installation is left as it is. No install script
 # is run, and nothing optional comes with it. With --where nothing is installed.
@@ -13,7 +14,8 @@ if [ "${1:-}" != --where ] && [ ! -x "$TARGET/$INSIDE" ]; then
     STAGE="$(mktemp -d "$(dirname "$TARGET")/.$NAME-$VERSION.XXXXXX")"
     trap 'rm -rf "$STAGE"' EXIT
     npm install --prefix "$STAGE" --ignore-scripts --omit=optional --no-audit --no-fund --no-package-lock \
-        --loglevel=error "$PACKAGE" >&2
+        --loglevel=error $PACKAGE >&2
+    if command -v finish >/dev/null; then finish "$STAGE"; fi
     [ -x "$STAGE/$INSIDE" ] || { echo "$PACKAGE holds no program" >&2; exit 1; }
     chmod 755 "$STAGE"
     rm -rf "$TARGET"

@@ -7,6 +7,7 @@
 pub const DRIVEN: &[&str] = &[
     "claude",
     "codex",
+    "pi",
     "gemini",
     "kimi",
     "vibe",

@@ -8,6 +8,7 @@ mod ending;
 mod flags;
 mod frame;
 mod json_rpc;
+mod pi;
 mod stores;
 mod stream_json;
 
@@ -17,6 +18,7 @@ use crate::adapter::Provider;
 const PROVIDERS: &[&dyn Provider] = &[
     &claude::Claude,
     &codex::Codex,
+    &pi::Pi,
     &acp::GEMINI,
     &acp::KIMI,
     &acp::VIBE,

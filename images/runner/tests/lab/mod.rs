@@ -32,6 +32,8 @@ pub(crate) struct Cli {
     pub(crate) args: &'static [&'static str],
     /// Variables that a Runtime would set.
     pub(crate) env: &'static [(&'static str, &'static str)],
+    /// Files of its home.
+    pub(crate) files: &'static [(&'static str, &'static str)],
     /// A variable that names another real program, and that program's installer.
     pub(crate) uses: Option<(&'static str, &'static str)>,
 }
@@ -117,6 +119,11 @@ impl Lab {
         let folder = tempfile::tempdir()?;
         for name in ["home", "work"] {
             std::fs::create_dir(folder.path().join(name))?;
+        }
+        for (file, text) in cli.files {
+            let path = folder.path().join("home").join(file);
+            std::fs::create_dir_all(path.parent().context("a file in a folder")?)?;
+            std::fs::write(path, text)?;
         }
         let mut model = Command::new("unshare")
             .args(["--net", "--pid", "--fork", "--kill-child", "--", "sh", "-c"])

@@ -18,6 +18,7 @@ const CLAUDE_AGENT: Cli = Cli {
         ("ANTHROPIC_API_KEY", "any"),
         ("CLAUDE_CODE_MAX_RETRIES", "1"),
     ],
+    files: &[],
     uses: Some(("CLAUDE_CODE_EXECUTABLE", "claude")),
 };
 
@@ -32,6 +33,7 @@ const CODEX: Cli = Cli {
         ("MODEL_PROVIDER", "scripted"),
         ("SCRIPTED_KEY", "any"),
     ],
+    files: &[],
     uses: Some(("CODEX_PATH", "codex")),
 };
 

@@ -19,6 +19,7 @@ const CLAUDE: Cli = Cli {
         ("ANTHROPIC_API_KEY", "any"),
         ("CLAUDE_CODE_MAX_RETRIES", "1"),
     ],
+    files: &[],
     uses: None,
 };
 

@@ -22,6 +22,7 @@ const CODEX: Cli = Cli {
         "model_providers.scripted={name=\"scripted\",base_url=\"http://127.0.0.1:8080/v1\",env_key=\"SCRIPTED_KEY\",wire_api=\"responses\",request_max_retries=1,stream_max_retries=1}",
     ],
     env: &[("SCRIPTED_KEY", "any")],
+    files: &[],
     uses: None,
 };
 

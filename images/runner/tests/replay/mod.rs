@@ -66,6 +66,10 @@ impl Case {
         self.lines("jsonl")
     }
 
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        self.lines("stderr.txt")
+    }
+
     /// Everything that the adapter asked for.
     pub(crate) fn replay(&self) -> Vec<Output> {
         let mut run = Run::of(self);
@@ -79,7 +83,7 @@ impl Case {
                 break;
             }
         }
-        for line in self.lines("stderr.txt") {
+        for line in self.stderr() {
             run.give(Input::Stderr(line.as_bytes()));
         }
         run.end(self.exit())

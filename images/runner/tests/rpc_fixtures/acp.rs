@@ -51,8 +51,10 @@ const FIRST: &str = "00000000-0000-4000-8000-000000000002";
 
 fn gemini() -> Vec<Case> {
     let mut cases = common("gemini", C::ContextOverflow);
-    // It does not find what it kept itself when it was spoken to over ACP.
+    // Within the minute in which a conversation began, it writes over what it is to load.
     cases.extend([
+        of("gemini", "gemini", "shell-yolo"),
+        resumed("gemini", "load-after-a-minute", FIRST),
         lost("gemini", "load-same-cwd", FIRST),
         lost("gemini", "load-unknown", UNKNOWN),
         lost("gemini", "load-other-cwd", FIRST),

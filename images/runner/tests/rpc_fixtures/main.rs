@@ -1,9 +1,10 @@
-//! Replays what real programs that speak JSON-RPC wrote, frame by frame, and compares every event and the
-//! result.
+//! Replays what real programs that speak JSON-RPC or plain JSON lines wrote, frame by frame, and compares every
+//! event and the result.
 
 mod acp;
 mod any_input;
 mod codex;
+mod pi;
 #[path = "../replay/mod.rs"]
 mod replay;
 
@@ -16,6 +17,7 @@ use replay::{Case, Run, recorded, result, shown};
 fn folders() -> Vec<(&'static str, Vec<Case>)> {
     let mut folders = vec![("codex", codex::cases())];
     folders.extend(acp::folders());
+    folders.extend(pi::folders());
     folders
 }
 
@@ -145,6 +147,9 @@ fn unknown_frames_change_nothing() {
                 run.give(Input::Stdout(odd.as_bytes()));
             }
             run.line(&line);
+        }
+        for line in case.stderr() {
+            run.give(Input::Stderr(line.as_bytes()));
         }
         let (plain, mixed) = (case.replay(), run.end(case.exit()));
         if case.interrupt.is_none() {

@@ -1,0 +1,350 @@
+//! pi in its mode `rpc` (protocols 11.6): JSON lines both ways. The prompt goes in once it is known which
+//! conversation runs, and the run is over when the agent has come to rest. Then stdin is closed and the process
+//! ends; its exit code is 0 whatever happened.
+
+mod launch;
+mod talk;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, limits};
+use serde_json::{Value, json};
+
+use self::talk::Talk;
+use super::ending::{Ending, Fault, Judgement};
+use super::frame::{count, cut, flag, log, parse, text};
+use crate::adapter::{
+    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
+    ResumeOutcome, TimerId,
+};
+use crate::classify;
+
+/// The first answer comes within this time.
+const HANDSHAKE: Duration = Duration::from_secs(60);
+/// An older pi does not say that it has come to rest: it has when nothing follows the end within this time.
+const REST: Duration = Duration::from_secs(1);
+/// After its input has ended a process that hangs is given this long.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// Ids of our requests.
+const STATE: &str = "1";
+const PROMPT: &str = "2";
+const ABORT: &str = "3";
+
+const HANDSHAKE_TIMER: TimerId = TimerId(0);
+const REST_TIMER: TimerId = TimerId(1);
+const LINGER_TIMER: TimerId = TimerId(2);
+
+/// pi.
+pub(super) struct Pi;
+
+impl Provider for Pi {
+    fn id(&self) -> &'static str {
+        "pi"
+    }
+
+    fn context_file(&self) -> &'static str {
+        "AGENTS.md"
+    }
+
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+        launch::session_files(place, session)
+    }
+
+    fn ladder(&self) -> Ladder {
+        Ladder {
+            interrupt: Duration::from_secs(2),
+            close: Duration::from_secs(1),
+            term: Duration::from_secs(5),
+        }
+    }
+
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+        let run = Run {
+            asked: launch.resume.clone(),
+            message: launch.message.clone(),
+            ..Run::default()
+        };
+        (launch::command_line(launch), Box::new(run))
+    }
+}
+
+/// True for words with which pi says that it cannot go on with the conversation. After the second it would wait
+/// for somebody to say yes.
+fn rejects_session(words: &str) -> bool {
+    [
+        "No session found matching",
+        "Session found in different project",
+        "Stored session working directory does not exist",
+    ]
+    .iter()
+    .any(|phrase| words.contains(phrase))
+}
+
+/// One run.
+#[derive(Default)]
+struct Run {
+    asked: Option<String>,
+    message: String,
+    session: Option<String>,
+    rejection: Option<String>,
+    talk: Talk,
+    /// The prompt was written.
+    prompted: bool,
+    /// The agent works at it.
+    begun: bool,
+    /// It has come to its end, and may yet try again.
+    ended: bool,
+    judgement: Option<Judgement>,
+    input_closed: bool,
+    interrupted: bool,
+    done: bool,
+}
+
+impl Adapter for Run {
+    fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+        if self.done {
+            return;
+        }
+        match input {
+            Input::Started => {
+                self.write(&json!({"id": STATE, "type": "get_state"}), out);
+                wait(HANDSHAKE_TIMER, HANDSHAKE, out);
+            }
+            Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
+            Input::StdoutTooLong(bytes) => {
+                // It may have been the end.
+                let message = format!("pi wrote a line of {bytes} bytes, which no frame may have");
+                self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+            }
+            Input::Stderr(line) => {
+                let line = String::from_utf8_lossy(line);
+                let words = format!("stderr: {line}");
+                out.push(Output::Event(log(LogLevel::Debug, words)));
+                if self.asked.is_some() && !self.begun && rejects_session(&line) {
+                    self.reject(line.into_owned(), out);
+                }
+            }
+            Input::Timer(HANDSHAKE_TIMER) => {
+                if !self.prompted && !self.begun {
+                    let message = "pi did not answer in time, before its turn began";
+                    self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                }
+            }
+            Input::Timer(REST_TIMER) => {
+                if self.ended {
+                    self.settled(out);
+                }
+            }
+            Input::Timer(LINGER_TIMER) => self.finish(None, out),
+            Input::Timer(_) => {}
+            Input::Exited(exit) => self.finish(Some(exit), out),
+            Input::Host(HostCommand::Interrupt) => {
+                let again = std::mem::replace(&mut self.interrupted, true);
+                if !self.prompted && !self.begun {
+                    let message = "the run was interrupted before its turn began";
+                    self.fail(Fault::new(FailureClass::Cancelled, message), out);
+                } else if !again {
+                    self.write(&json!({"id": ABORT, "type": "abort"}), out);
+                }
+            }
+        }
+    }
+}
+
+impl Run {
+    fn write(&self, frame: &Value, out: &mut Vec<Output>) {
+        if !self.input_closed {
+            let mut line = frame.to_string().into_bytes();
+            line.push(b'\n');
+            out.push(Output::Write(line));
+        }
+    }
+
+    fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
+        let Some(frame) = parse(line) else {
+            if !line.trim().is_empty() {
+                let words = format!("stdout: {line}");
+                out.push(Output::Event(log(LogLevel::Debug, words)));
+            }
+            return;
+        };
+        let message = frame.get("message").unwrap_or(&Value::Null);
+        let mut events = Vec::new();
+        match text(&frame, "type") {
+            "response" => self.answered(&frame, out),
+            "session" => self.opened(text(&frame, "id"), out),
+            "agent_start" => self.works(out),
+            "message_start" => self.talk.begin(),
+            "message_update" => self.talk.piece(&frame, &mut events),
+            "message_end" => self.talk.whole(message, &mut events),
+            "tool_execution_start" => self.talk.tool(&frame, &mut events),
+            "tool_execution_end" => self.talk.tool_ended(&frame, &mut events),
+            "turn_end" => self.talk.step(message),
+            "agent_end" | "compaction_end" | "auto_compaction_end" | "auto_retry_end" => {
+                self.ended = self.begun;
+                if self.ended && self.interrupted {
+                    // What was aborted is not tried again.
+                    self.settled(out);
+                } else {
+                    wait(REST_TIMER, REST, out);
+                }
+            }
+            "agent_settled" => self.settled(out),
+            "auto_retry_start" => {
+                self.ended = false;
+                events.push(log(LogLevel::Warn, retry_notice(&frame)));
+            }
+            "compaction_start" | "auto_compaction_start" => {
+                self.ended = false;
+                events.push(log(LogLevel::Info, "the conversation is being compacted"));
+            }
+            "error" => {
+                let words = [text(&frame, "error"), text(&frame, "message")];
+                let words = words.into_iter().find(|words| !words.is_empty());
+                events.push(EventBody::Error {
+                    content: words.unwrap_or(line).to_owned(),
+                });
+            }
+            "turn_start" | "tool_execution_update" | "queue_update" | "entry_appended" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+        out.extend(events.into_iter().map(Output::Event));
+    }
+
+    fn answered(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        let data = frame.get("data").unwrap_or(&Value::Null);
+        let (id, success) = (text(frame, "id"), flag(frame, "success"));
+        if !success {
+            let command = text(frame, "command");
+            let message = format!("pi refused {command}: {}", text(frame, "error"));
+            if matches!(id, STATE | PROMPT) {
+                let class = classify::classify_or(&message, FailureClass::CliCrashed);
+                self.fail(Fault::new(class, message), out);
+            } else {
+                out.push(Output::Event(log(LogLevel::Warn, message)));
+            }
+            return;
+        }
+        if id == STATE && !self.prompted {
+            let model = data.get("model").map_or("", |model| text(model, "id"));
+            out.push(Output::Event(log(
+                LogLevel::Info,
+                format!("pi with {model}"),
+            )));
+            self.opened(text(data, "sessionId"), out);
+            if !self.done {
+                self.prompted = true;
+                let prompt = json!({"id": PROMPT, "type": "prompt", "message": self.message});
+                self.write(&prompt, out);
+            }
+        }
+    }
+
+    /// The conversation is known. Nothing has been done in it yet.
+    fn opened(&mut self, session: &str, out: &mut Vec<Output>) {
+        if session.is_empty() || self.session.is_some() {
+            return;
+        }
+        if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != session) {
+            let words = format!("pi opened session {session} where {asked} was asked for");
+            self.reject(words, out);
+            return;
+        }
+        self.session = Some(session.to_owned());
+    }
+
+    /// The agent works, for the first time or once more.
+    fn works(&mut self, out: &mut Vec<Output>) {
+        self.ended = false;
+        if !std::mem::replace(&mut self.begun, true) {
+            out.push(Output::Event(EventBody::Status {
+                status: "running".to_owned(),
+                session_id: self.session.clone(),
+            }));
+        }
+    }
+
+    fn settled(&mut self, out: &mut Vec<Output>) {
+        let judgement = self.talk.judge(self.interrupted);
+        if let Err(fault) = &judgement {
+            if self.asked.is_some() && classify::refuses_history(&fault.message) {
+                self.rejection = Some(fault.message.clone());
+            }
+            if fault.class != FailureClass::Cancelled {
+                out.push(Output::Event(EventBody::Error {
+                    content: fault.message.clone(),
+                }));
+            }
+        }
+        self.judgement = Some(judgement);
+        if !std::mem::replace(&mut self.input_closed, true) {
+            out.push(Output::CloseStdin);
+        }
+        wait(LINGER_TIMER, LINGER, out);
+    }
+
+    fn reject(&mut self, words: String, out: &mut Vec<Output>) {
+        let words = cut(words, limits::MESSAGE_BYTES);
+        self.rejection = Some(words.clone());
+        self.fail(Fault::new(FailureClass::SessionRejected, words), out);
+    }
+
+    fn fail(&mut self, fault: Fault, out: &mut Vec<Output>) {
+        self.judgement = Some(Err(fault));
+        self.finish(None, out);
+    }
+
+    fn finish(&mut self, exit: Option<Exit>, out: &mut Vec<Output>) {
+        self.done = true;
+        let mut events = Vec::new();
+        self.talk.close(&mut events);
+        out.extend(events.into_iter().map(Output::Event));
+        let judgement = self.judgement.take().unwrap_or_else(|| {
+            // A step that failed explains it, whatever was tried after it.
+            if self.ended || self.talk.failed() {
+                return self.talk.judge(self.interrupted);
+            }
+            Err(if self.interrupted {
+                let message = "the run was interrupted before it had a result";
+                Fault::new(FailureClass::Cancelled, message)
+            } else {
+                Fault::new(FailureClass::CliCrashed, "pi ended without a result")
+            })
+        });
+        let resume = match (&self.asked, self.rejection.take()) {
+            (None, _) => ResumeOutcome::NotAsked,
+            (Some(_), Some(words)) => ResumeOutcome::Rejected(words),
+            (Some(asked), None) if self.session.is_some() => {
+                ResumeOutcome::Continued(format!("pi went on with session {asked}"))
+            }
+            (Some(_), None) => ResumeOutcome::Unknown("pi named no session".to_owned()),
+        };
+        // A new conversation without a word was never kept.
+        let kept = self.asked.is_some() || self.begun;
+        let ending = Ending {
+            judgement,
+            exit,
+            asked: self.asked.take(),
+            session: self.session.take().filter(|_| kept),
+            usage: self.talk.usage(),
+            resume,
+        };
+        out.push(Output::Done(ending.result()));
+    }
+}
+
+fn retry_notice(frame: &Value) -> String {
+    format!(
+        "the provider failed ({}); retry {} of {} in {} ms",
+        text(frame, "errorMessage"),
+        count(frame, "attempt"),
+        count(frame, "maxAttempts"),
+        count(frame, "delayMs"),
+    )
+}
+
+fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
+    out.push(Output::SetTimer { id, after });
+}

@@ -1,0 +1,214 @@
+//! The recordings of pi, and what its adapter does where there is none.
+
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass as C, Outcome};
+use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+
+use crate::of;
+use crate::replay::{Case, Run, result};
+
+const NEW: &str = "pi";
+const OLD: &str = "pi-0.73";
+
+const fn failed(folder: &'static str, name: &'static str, class: C) -> Case {
+    Case {
+        class: Some(class),
+        ..of("pi", folder, name)
+    }
+}
+
+fn new() -> Vec<Case> {
+    let ok = |name| of("pi", NEW, name);
+    let asked = |name, session| Case {
+        resume: Some(session),
+        ..ok(name)
+    };
+    let lost = |name, exit| Case {
+        exit,
+        class: Some(C::SessionRejected),
+        ..asked(name, "11111111-2222-4333-8444-555555555555")
+    };
+    let aborted = |name, before| Case {
+        interrupt: Some(before),
+        ..failed(NEW, name, C::Cancelled)
+    };
+    vec![
+        ok("text"),
+        ok("text-anthropic"),
+        ok("thinking"),
+        ok("shell"),
+        ok("write-read"),
+        failed(NEW, "http-401", C::ProviderAuth),
+        ok("http-529-once"),
+        failed(NEW, "overflow", C::ContextOverflow),
+        asked("resume-same-cwd", "00000000-0000-4000-8000-000000000002"),
+        lost("resume-unknown", 1),
+        lost("resume-other-cwd", 0),
+        aborted("rpc-abort", "Command aborted"),
+        aborted("rpc-abort-stream", "\"stopReason\": \"aborted\""),
+        ok("rpc-steer"),
+        Case {
+            exit: 143,
+            ..failed(NEW, "sigterm-mid-tool", C::CliCrashed)
+        },
+    ]
+}
+
+fn old() -> Vec<Case> {
+    let ok = |name| of("pi", OLD, name);
+    vec![
+        ok("text"),
+        ok("shell"),
+        failed(OLD, "http-401", C::ProviderAuth),
+        failed(OLD, "http-quota", C::ProviderQuota),
+        failed(OLD, "drop-before", C::ProviderNetwork),
+        failed(OLD, "drop-mid", C::ProviderNetwork),
+        ok("http-529-once"),
+        failed(OLD, "overflow", C::ContextOverflow),
+        Case {
+            interrupt: Some("Command aborted"),
+            ..failed(OLD, "rpc-abort", C::Cancelled)
+        },
+        Case {
+            resume: Some("00000000-0000-4000-8000-000000000002"),
+            ..ok("resume-same-cwd")
+        },
+    ]
+}
+
+pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
+    vec![(NEW, new()), (OLD, old())]
+}
+
+#[test]
+fn usage_is_that_of_the_run() {
+    for (folder, name, wanted) in [
+        (NEW, "text", (1240, 12, 300)),
+        (NEW, "resume-same-cwd", (1240, 12, 300)),
+        (NEW, "shell", (1100, 40, 0)),
+        (OLD, "text", (1240, 12, 300)),
+        (OLD, "resume-same-cwd", (1240, 12, 300)),
+    ] {
+        let all = folders().into_iter().flat_map(|(_, cases)| cases);
+        let found = all
+            .into_iter()
+            .find(|case| (case.folder, case.name) == (folder, name));
+        let out = found.expect("the case is in the table").replay();
+        let usage = result(&out).usage["scripted-1"];
+        assert_eq!(
+            (usage.input, usage.output, usage.cache_read),
+            wanted,
+            "{folder}/{name}"
+        );
+    }
+}
+
+const STATE: &str = r#"{"id":"1","type":"response","command":"get_state","success":true,"data":{"sessionId":"s","model":{"id":"m"}}}"#;
+const STARTED: &str = r#"{"type":"agent_start"}"#;
+const FAILED: &str = r#"{"type":"turn_end","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"529 overloaded"}}"#;
+const SAID: &str = r#"{"type":"turn_end","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"stopReason":"stop"}}"#;
+const END: &str = r#"{"type":"agent_end","messages":[]}"#;
+const RETRY: &str = r#"{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"529"}"#;
+
+fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
+    let case = Case {
+        resume,
+        ..of("pi", "none", "none")
+    };
+    let mut run = Run::of(&case);
+    for line in lines {
+        run.give(Input::Stdout(line.as_bytes()));
+    }
+    run
+}
+
+fn timer(run: &Run) -> (TimerId, Duration) {
+    let timers = run.out.iter().rev().filter_map(|output| match output {
+        Output::SetTimer { id, after } => Some((*id, *after)),
+        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
+    });
+    timers.into_iter().next().expect("a timer was set")
+}
+
+fn ended(run: Run) -> Vec<Output> {
+    run.end(Exit {
+        code: Some(0),
+        signal: None,
+    })
+}
+
+fn wrote(run: &Run, words: &str) -> bool {
+    run.out.iter().any(|output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words)))
+}
+
+/// In another conversation than the one that is meant it would do harm.
+#[test]
+fn the_prompt_waits_for_the_name_of_the_conversation() {
+    assert!(!wrote(&run(None, &[]), "prompt"));
+    assert!(wrote(&run(Some("s"), &[STATE]), "prompt"));
+    let other = run(Some("s0"), &[STATE]);
+    assert!(!wrote(&other, "prompt"));
+    assert!(matches!(
+        result(&other.out).resume,
+        ResumeOutcome::Rejected(_)
+    ));
+    assert_eq!(result(&other.out).retired, ["s0"]);
+}
+
+#[test]
+fn an_end_that_is_tried_again_is_none() {
+    let mut again = run(None, &[STATE, STARTED, FAILED, END]);
+    let (id, after) = timer(&again);
+    assert_eq!(after, Duration::from_secs(1));
+    again.give(Input::Stdout(RETRY.as_bytes()));
+    again.give(Input::Timer(id));
+    assert!(!again.out.contains(&Output::CloseStdin));
+    for line in [STARTED, SAID, END] {
+        again.give(Input::Stdout(line.as_bytes()));
+    }
+    again.give(Input::Timer(id));
+    assert!(again.out.contains(&Output::CloseStdin));
+    let out = ended(again);
+    assert_eq!(
+        (&result(&out).outcome, &result(&out).output[..]),
+        (&Outcome::Succeeded, "Done.")
+    );
+    let told = out
+        .iter()
+        .filter(|output| matches!(output, Output::Event(EventBody::Status { .. })));
+    assert_eq!(told.count(), 1);
+}
+
+#[test]
+fn a_program_that_does_not_answer_or_does_not_leave_is_not_waited_for() {
+    let mut silent = run(None, &[]);
+    let (id, _) = timer(&silent);
+    silent.give(Input::Timer(id));
+    assert_eq!(result(&silent.out).outcome.class(), Some(C::CliCrashed));
+    let mut lingers = run(None, &[STATE, STARTED, SAID, r#"{"type":"agent_settled"}"#]);
+    let (id, _) = timer(&lingers);
+    lingers.give(Input::Timer(id));
+    assert_eq!(result(&lingers.out).outcome, Outcome::Succeeded);
+}
+
+#[test]
+fn an_interrupt_aborts_once() {
+    let mut run = run(None, &[STATE, STARTED]);
+    for _ in 0..2 {
+        run.give(Input::Host(HostCommand::Interrupt));
+    }
+    let aborts = run.out.iter().filter(
+        |output| matches!(output, Output::Write(line) if line.starts_with(br#"{"id":"3""#)),
+    );
+    assert_eq!(aborts.count(), 1);
+    assert_eq!(result(&ended(run)).outcome.class(), Some(C::Cancelled));
+}
+
+#[test]
+fn a_prompt_that_is_refused_ends_the_run() {
+    let refused = r#"{"id":"2","type":"response","command":"prompt","success":false,"error":"Not logged in"}"#;
+    let run = run(Some("s"), &[STATE, refused]);
+    assert_eq!(result(&run.out).outcome.class(), Some(C::ProviderAuth));
+    assert_eq!(result(&run.out).session.as_deref(), Some("s"));
+}
