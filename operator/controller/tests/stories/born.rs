@@ -5,8 +5,8 @@ use std::sync::Arc;
 use controller::KubePoint;
 use controller::kube_writes::{Fault, NoFaults};
 use futures::StreamExt as _;
-use protocol::board::{Author, AuthorKind, NewComment, NewIssue, WakeVerdict};
-use protocol::{FailureClass, TaskId, TaskState};
+use protocol::board::{Author, AuthorKind, IssueKey, NewComment, NewIssue, Posted, WakeVerdict};
+use protocol::{CommentId, FailureClass, TaskId, TaskState};
 use serde_json::{Value, json};
 use store::{Acting, TaskRow, WorkspaceRef, WritePoint};
 
@@ -23,16 +23,17 @@ impl wake::Directory for Everyone {
     }
 }
 
-/// A person mentions the agent on a new issue.
-async fn mention(world: &World, operator: &Operator) -> TaskId {
-    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+/// A person of the workspace.
+async fn person(world: &World, operator: &Operator) -> Acting {
     let home = world.api.get("namespaces", "", NAMESPACE).unwrap();
     let workspace = WorkspaceRef {
         namespace: NAMESPACE.to_owned(),
         namespace_uid: home["metadata"]["uid"].as_str().unwrap().to_owned(),
     };
+    let now = operator.ctx.clock.now();
+    let store = &operator.ctx.store;
     let member = store.member(&workspace, "alice", now).await.unwrap();
-    let by = Acting {
+    Acting {
         workspace,
         author: Author {
             kind: AuthorKind::Member,
@@ -42,29 +43,49 @@ async fn mention(world: &World, operator: &Operator) -> TaskId {
         task: None,
         user: Some(member.user),
         groups: Vec::new(),
-    };
+    }
+}
+
+async fn issue(operator: &Operator, by: &Acting) -> IssueKey {
     let issue = NewIssue {
         title: "Sort the list".to_owned(),
         ..NewIssue::default()
     };
-    let saved = store
-        .create_issue(&by, issue, &Everyone, now)
-        .await
-        .unwrap();
+    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+    let saved = store.create_issue(by, issue, &Everyone, now).await.unwrap();
+    saved.issue.key
+}
+
+/// A comment that mentions the agent.
+async fn say(
+    operator: &Operator,
+    by: &Acting,
+    key: &IssueKey,
+    parent: Option<CommentId>,
+) -> Posted {
     let comment = NewComment {
         body: "[Reviewer](mention://agent/reviewer) please".to_owned(),
+        parent,
         ..NewComment::default()
     };
-    let key = saved.issue.key;
-    let posted = store
-        .post_comment(&by, &key, comment, &Everyone, now)
-        .await
-        .unwrap();
+    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+    let posted = store.post_comment(by, key, comment, &Everyone, now);
+    posted.await.unwrap()
+}
+
+fn queued(posted: &Posted) -> TaskId {
     let verdict = &posted.wakes[0].verdict;
     let WakeVerdict::Queued { task: Some(task) } = verdict else {
         panic!("not queued: {verdict:?}")
     };
     *task
+}
+
+/// A person mentions the agent on a new issue.
+async fn mention(world: &World, operator: &Operator) -> TaskId {
+    let by = person(world, operator).await;
+    let key = issue(operator, &by).await;
+    queued(&say(operator, &by, &key, None).await)
 }
 
 async fn row(operator: &Operator, task: TaskId) -> TaskRow {
@@ -156,6 +177,35 @@ async fn a_mention_becomes_an_object_that_says_why() {
     );
     calm(&operator, "a mention").await;
     assert_eq!(made(&world), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_later_comment_that_is_taken_in_shows_in_the_status() {
+    let world = World::new();
+    world.orders.hold(Hold::Open);
+    let operator = world.start().await;
+    let by = person(&world, &operator).await;
+    let key = issue(&operator, &by).await;
+    let first = say(&operator, &by, &key, None).await;
+    let row = until(&operator, "it is claimed", queued(&first), |row| {
+        row.state == TaskState::Claimed && row.object.uid.is_some()
+    })
+    .await;
+    let second = say(&operator, &by, &key, Some(first.comment.id)).await;
+    let coalesced = WakeVerdict::Coalesced { task: row.id };
+    assert_eq!(second.wakes[0].verdict, coalesced);
+    world.pass_time(&operator, 3);
+    let shown = |part: &str| {
+        let object = object(&world, &row.object.name).unwrap();
+        object[part]["cause"]["comment"].clone()
+    };
+    world
+        .until("the status says so", || {
+            shown("status") == json!(second.comment.id)
+        })
+        .await;
+    assert_eq!(shown("spec"), json!(first.comment.id));
     operator.stop().await;
 }
 
