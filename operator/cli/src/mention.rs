@@ -119,12 +119,12 @@ fn name_length(text: &str) -> usize {
         .len()
 }
 
-/// Addresses and escaped signs are no names.
+/// Addresses and escaped signs are no names, nor what follows a `!`: with it, a link would be an image.
 fn begins_word(text: &str, at: usize) -> bool {
     text[..at]
         .chars()
         .next_back()
-        .is_none_or(|before| before.is_whitespace() || "([{\"'*_~>,;:!–—".contains(before))
+        .is_none_or(|before| before.is_whitespace() || "([{\"'*_~>,;:–—".contains(before))
 }
 
 /// `@scope/package` is none either.
@@ -184,6 +184,7 @@ mod tests {
             "me@example.com",
             r"\@nobody",
             "@types/node",
+            "!@reviewer",
             "a @ b",
             "@",
             "@@",
@@ -212,6 +213,19 @@ mod tests {
         fn no_text_breaks_it(text in "(\\PC|\n|`|\\[|\\]|@|@reviewer|é){0,200}") {
             for range in names(&text) {
                 prop_assert!(text[range].starts_with('@'));
+            }
+        }
+
+        #[test]
+        fn the_operator_sees_whom_was_linked(
+            text in "(a| |\n|`|\\[|\\]|\\(|\\)|<|>|!|- |    |@reviewer|@grace|[*_.]){0,60}",
+        ) {
+            let found = names(&text);
+            if let Ok(linked) = replace(&text, &found, &who()) {
+                let seen = wake::mentions(&linked);
+                let named = |name| found.iter().any(|range| &text[range.clone()] == name);
+                prop_assert_eq!(!seen.agents.is_empty(), named("@reviewer"), "{:?}", linked);
+                prop_assert_eq!(!seen.members.is_empty(), named("@grace"), "{:?}", linked);
             }
         }
 
