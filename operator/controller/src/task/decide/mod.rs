@@ -270,10 +270,9 @@ fn work(seen: &Seen, now: Timestamp, plan: &mut Plan) {
             );
         }
         Some(pod) => {
-            let uid = pod.metadata.uid.clone().unwrap_or_default();
-            let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+            let (id, uid, node) = sight(attempt, pod);
             if attempt.pod_uid.as_ref() != Some(&uid) || (node.is_some() && attempt.node != node) {
-                plan.record = Some((attempt.id, uid, node));
+                plan.record = Some((id, uid, node));
             }
             if let Judgement::Fine {
                 look_at: Some(at), ..
@@ -283,6 +282,16 @@ fn work(seen: &Seen, now: Timestamp, plan: &mut Plan) {
             }
         }
     }
+}
+
+/// What is recorded of a pod that is seen.
+fn sight(
+    attempt: &AttemptRow,
+    pod: &k8s_openapi::api::core::v1::Pod,
+) -> (AttemptId, String, Option<String>) {
+    let uid = pod.metadata.uid.clone().unwrap_or_default();
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
+    (attempt.id, uid, node)
 }
 
 /// A token lives by signs of life. Before its runner can give any, the pod's own way to its start, which is
@@ -323,8 +332,12 @@ fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
         plan.pod.clone_from(&pod.metadata.uid);
     }
     let Some(attempt) = seen.ending() else { return };
-    if seen.pod_of(attempt.id).is_some() {
+    if let Some(pod) = seen.pod_of(attempt.id) {
         plan.absent = attempt.pod_absent_since.map(|_| (attempt.id, None));
+        if attempt.pod_uid.is_none() {
+            // A turn may end before a pass has seen its pod. By its UID it is known that it was seen dead.
+            plan.record = Some(sight(attempt, pod));
+        }
         // The slow look: a node that fell silent, or a pod that lost the label by which it is watched.
         sooner(
             &mut plan.look_at,
@@ -500,6 +513,19 @@ mod tests {
             result_of(&seen, &seen.attempts[0], seen.pod.as_ref().unwrap()),
             None
         );
+    }
+
+    #[test]
+    fn the_pod_of_a_turn_that_ended_before_it_was_seen_is_recorded_before_it_goes() {
+        let mut seen = ended();
+        let now = Timestamp::from_second(2_000).unwrap();
+        assert_eq!(plan(&seen, now).record, None);
+        let id = seen.attempts[0].id;
+        seen.attempts[0].pod_uid = None;
+        let plan = plan(&seen, now);
+        let wanted = (id, "pod-uid".to_owned(), Some("node-1".to_owned()));
+        assert_eq!(plan.record, Some(wanted));
+        assert_eq!(plan.pod.as_deref(), Some("pod-uid"));
     }
 
     #[test]
