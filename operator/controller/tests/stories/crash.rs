@@ -183,6 +183,10 @@ impl Story<'_> {
                 operator
                     .until_row(case, &self.aside, |row| row.state == TaskState::Running)
                     .await;
+                // Where its pod went unseen, time has to pass before it gives its place back: later none does.
+                operator
+                    .until_row(case, &self.expires, |row| row.state == TaskState::Finished)
+                    .await;
             }
             1 => {
                 world.desire("waits", "Run");
