@@ -5,7 +5,7 @@ use http::Method;
 use protocol::limits;
 use serde_json::{Value, json};
 
-use crate::bed::both;
+use crate::bed::{DEADLINE, both};
 use crate::board::{Voice, said, working_on};
 
 const AT: &str = "/api/v1/workspaces/team-a";
@@ -93,6 +93,20 @@ both! {
         let body = "[a](mention://agent/a)".repeat(limits::COMMENT_BYTES / 22);
         let posted = ada.post(&format!("/issues/{issue}/comments"), &json!({"body": body})).await.ok();
         assert_eq!(posted["wakes"].as_array().unwrap().len(), 1);
+    }
+
+    async fn text_that_is_made_to_be_slow_is_a_comment_like_others(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let issue = ada.issue("x").await;
+        let most = limits::COMMENT_BYTES;
+        let ticks: String = (1..300).map(|count| format!("{} ", "`".repeat(count))).collect();
+        let begun = std::time::Instant::now();
+        for part in ["[", "![", "[a](", "<a", "*a ", "**a", "_a__", "> ", "- ", "&", "|-", "[a]: b\n", "\\[", &ticks] {
+            let body = part.repeat(most / part.len());
+            let posted = ada.post(&format!("/issues/{issue}/comments"), &json!({"body": body})).await.ok();
+            assert_eq!(posted["wakes"], json!([]), "{part}");
+        }
+        assert!(begun.elapsed() < DEADLINE, "{:?}", begun.elapsed());
     }
 
     async fn an_agent_takes_no_more_places_than_it_may(bed: Bed) {
