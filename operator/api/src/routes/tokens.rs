@@ -6,7 +6,7 @@ use http::StatusCode;
 use protocol::board::{AccessToken, MintedToken, NewAccessToken, Page, PersonView};
 use protocol::{TokenId, limits};
 use serde::Serialize;
-use store::{Error, TokenKind};
+use store::TokenKind;
 
 use super::agent;
 use crate::auth::{PersonCaller, Presented};
@@ -69,11 +69,8 @@ pub(super) async fn mint_token(
     }
     check(&new)?;
     let Person { user, groups } = &caller.person;
-    let minted = state
-        .store
-        .mint_token(user, groups, &new, state.now())
-        .await
-        .map_err(of_mint)?;
+    let now = state.now();
+    let minted = state.store.mint_token(user, groups, &new, now).await?;
     tracing::info!(user, token.id = %minted.record.id, days = new.days, "a person made a token");
     Ok(Answer(minted))
 }
@@ -91,15 +88,6 @@ pub(super) async fn revoke_token(
     }
     tracing::info!(user, token.id = %id, "a person revoked a token");
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// That somebody has as many as they may is their own matter: they are told so.
-fn of_mint(error: Error) -> Failure {
-    if let Error::Conflict { what } = error {
-        Failure::wrong_state(what)
-    } else {
-        error.into()
-    }
 }
 
 fn check(new: &NewAccessToken) -> Result<(), Failure> {

@@ -132,7 +132,7 @@ both! {
             mint(&bed, &login, &json!({"label": "x", "days": 1})).await.ok();
         }
         let answer = mint(&bed, &login, &json!({"label": "x", "days": 1})).await;
-        assert_eq!(answer.refusal(), (409, "wrongState".to_owned()));
+        assert_eq!(answer.refusal(), (400, "invalidRequest".to_owned()));
         assert!(answer.text.contains("revoke one"), "{}", answer.text);
     }
 
@@ -222,11 +222,16 @@ async fn one_person_takes_nobody_elses_place() {
     on_sqlite(async |bed: Bed| {
         let bed = bed.with(|parts| parts.limits.requests_per_person = 1);
         let (ada, bob) = (bed.person("ada").await, bed.person("bob").await);
-        let endless =
-            Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>());
+        // Its first byte is read when the request has its place, and never comes.
+        let (read, is_read) = tokio::sync::oneshot::channel();
+        let endless = futures::stream::once(async move {
+            read.send(()).unwrap();
+            std::future::pending::<Result<Vec<u8>, std::io::Error>>().await
+        });
+        let endless = Body::from_stream(endless);
         let first = bed.call(Method::POST, TOKENS, Some(&ada), endless);
         let others = async {
-            tokio::task::yield_now().await;
+            is_read.await.unwrap();
             let refused = bed.get(WHOAMI, &ada).await;
             (refused, bed.get(WHOAMI, &bob).await)
         };
