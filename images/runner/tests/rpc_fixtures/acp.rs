@@ -71,6 +71,12 @@ fn kimi() -> Vec<Case> {
             "session_00000000-0000-4000-8000-000000000011",
         ),
         lost("kimi", "resume-unknown", UNKNOWN),
+        of("kimi", "kimi", "write-read-yolo"),
+        resumed(
+            "kimi",
+            "resume-yolo",
+            "session_00000000-0000-4000-8000-0000000000a1",
+        ),
     ]);
     cases
 }
