@@ -36,7 +36,8 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
     cancel_on_signal(shutdown.clone())?;
     let store = store::Store::open(&settings.store.read()?)
         .await
-        .context("open the store")?;
+        .context("open the store")?
+        .with_limits(settings.guards.limits());
     let client = cluster::client().await?;
     let standing = tokio::select! {
         standing = establish(&store, &client, &settings.namespace) => standing?,

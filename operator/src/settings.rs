@@ -83,6 +83,38 @@ pub(crate) struct RunSettings {
     /// When the kubelet pulls that image. Kubernetes decides where it is absent.
     #[arg(long, env = "MOORING_RUNNER_IMAGE_PULL_POLICY", value_parser = ["Always", "IfNotPresent", "Never"])]
     pub(crate) runner_image_pull_policy: Option<String>,
+    #[command(flatten)]
+    pub(crate) guards: Guards,
+}
+
+/// How far agents may wake each other before a person has to say something. A comment of a person begins anew.
+#[derive(Args)]
+pub(crate) struct Guards {
+    /// Length of a chain of agents that wake each other.
+    #[arg(long, env = "MOORING_AGENT_CHAIN", default_value_t = wake::Limits::default().depth, value_parser = guard())]
+    agent_chain: u32,
+    /// Runs that agents may cause on one issue in an hour.
+    #[arg(long, env = "MOORING_AGENT_RUNS_PER_HOUR", default_value_t = wake::Limits::default().runs, value_parser = guard())]
+    agent_runs_per_hour: u32,
+    /// How often the same two agents may wake each other, there and back.
+    #[arg(long, env = "MOORING_AGENT_ROUNDS", default_value_t = wake::Limits::default().rounds, value_parser = guard())]
+    agent_rounds: u32,
+}
+
+/// A guard stops agents some time: it cannot be switched off.
+fn guard() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=1000)
+}
+
+impl Guards {
+    /// As the store takes them.
+    pub(crate) fn limits(&self) -> wake::Limits {
+        wake::Limits {
+            depth: self.agent_chain,
+            runs: self.agent_runs_per_hour,
+            rounds: self.agent_rounds,
+        }
+    }
 }
 
 fn https_url(text: &str) -> Result<http::Uri, String> {

@@ -62,6 +62,8 @@ pub use writes::{Fault, Faults, WritePoint};
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<open::Inner>,
+    /// How far agents may wake each other.
+    limits: wake::Limits,
 }
 
 impl fmt::Debug for Store {

@@ -90,6 +90,7 @@ impl Store {
                 read_only: false,
             }
             .into(),
+            limits: wake::Limits::default(),
         })
     }
 
@@ -128,7 +129,14 @@ impl Store {
                 read_only: true,
             }
             .into(),
+            limits: wake::Limits::default(),
         })
+    }
+
+    /// The same store, in which agents may wake each other so far.
+    #[must_use]
+    pub fn with_limits(self, limits: wake::Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Whether the store answers, and still is the one that was opened.

@@ -250,6 +250,11 @@ impl Write {
         self.tx.serialize(name).await
     }
 
+    /// How far agents may wake each other.
+    pub(crate) fn limits(&self) -> wake::Limits {
+        self.store.limits
+    }
+
     /// True when no other write can happen beside this one.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.tx, Tx::Sqlite(_))

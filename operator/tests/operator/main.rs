@@ -144,6 +144,9 @@ async fn help_names_every_variable() {
         "MOORING_LOGIN_POLICY",
         "MOORING_RUNNER_IMAGE",
         "MOORING_RUNNER_IMAGE_PULL_POLICY",
+        "MOORING_AGENT_CHAIN",
+        "MOORING_AGENT_RUNS_PER_HOUR",
+        "MOORING_AGENT_ROUNDS",
         "MOORING_LOG",
         "RUST_LOG",
     ] {

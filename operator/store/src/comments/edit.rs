@@ -201,6 +201,7 @@ async fn renew(
         agents: &meant,
         suppress: &[],
         directory,
+        limits: write.limits(),
         now,
     };
     outcomes.extend(begin.now(write, &chain).await?);

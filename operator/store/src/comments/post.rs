@@ -79,6 +79,7 @@ impl Store {
             agents: &meant,
             suppress: &new.suppress,
             directory,
+            limits: self.limits,
             now,
         };
         let wakes = begin.now(&mut write, &chain).await?;
@@ -128,6 +129,7 @@ impl Store {
             agents: &meant,
             suppress: &new.suppress,
             directory,
+            limits: self.limits,
             now,
         };
         let wakes: Vec<WakeOutcome> = begin.foreseen(&mut reader, &chain).await?;

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use protocol::CommentId;
 use protocol::board::{CauseKind, Issue, WakeOutcome, WakeVerdict};
 use uuid::Uuid;
-use wake::{Decision, Directory};
+use wake::{Decision, Directory, Limits};
 
 use super::facts::{Asked, Chain, Looks, decide};
 use super::guards::{Stopped, stop};
@@ -31,6 +31,7 @@ pub(crate) struct Begin<'a> {
     /// Whom the author leaves out.
     pub(crate) suppress: &'a [String],
     pub(crate) directory: &'a dyn Directory,
+    pub(crate) limits: Limits,
     pub(crate) now: Timestamp,
 }
 
@@ -77,6 +78,7 @@ impl<'a> Begin<'a> {
             thread: self.thread,
             chain,
             decided: &decided,
+            limits: self.limits,
             now: self.now,
         };
         stop(write, stopped).await?;
@@ -111,6 +113,7 @@ impl<'a> Begin<'a> {
             agents: self.agents,
             suppress: self.suppress,
             directory: self.directory,
+            limits: self.limits,
             now: self.now,
         }
     }

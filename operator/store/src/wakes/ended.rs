@@ -255,6 +255,7 @@ async fn give_back(
         agents: &agents,
         suppress: &[],
         directory: &Asking,
+        limits: write.limits(),
         now: over.now,
     };
     let (comment, thread) = match (back, answer) {

@@ -120,6 +120,7 @@ pub(crate) struct Asked<'a> {
     /// Whom the author leaves out.
     pub(crate) suppress: &'a [String],
     pub(crate) directory: &'a dyn Directory,
+    pub(crate) limits: Limits,
     pub(crate) now: Timestamp,
 }
 
@@ -144,7 +145,7 @@ pub(crate) async fn decide(on: &mut impl Looks, asked: Asked<'_>) -> Result<Vec<
         &candidates,
         asked.suppress,
         asked.directory,
-        Limits::default(),
+        asked.limits,
     ))
 }
 
@@ -153,7 +154,7 @@ async fn among_agents(
     on: &mut impl Looks,
     asked: &Asked<'_>,
 ) -> Result<(Asker, Vec<Candidate>), Error> {
-    let (chain, issue, limits) = (asked.chain, asked.issue, Limits::default());
+    let (chain, issue, limits) = (asked.chain, asked.issue, asked.limits);
     let said = person_said(on, issue).await?.unwrap_or(Timestamp::MIN);
     let mut candidates = Vec::new();
     for agent in asked.agents {

@@ -20,6 +20,7 @@ pub(crate) struct Stopped<'a> {
     pub(crate) thread: Option<CommentId>,
     pub(crate) chain: &'a Chain,
     pub(crate) decided: &'a [Decision],
+    pub(crate) limits: Limits,
     pub(crate) now: Timestamp,
 }
 
@@ -40,7 +41,7 @@ pub(crate) async fn stop(write: &mut Write, stopped: Stopped<'_>) -> Result<(), 
         };
         let by = &stopped.chain.author.id;
         if is_new(write, &stopped, guard, by, &decision.agent).await? {
-            let text = wake::stopped(guard, Limits::default(), by, &decision.agent);
+            let text = wake::stopped(guard, stopped.limits, by, &decision.agent);
             let said =
                 comments::say(write, stopped.issue, stopped.thread, &text, stopped.now).await?;
             tell(write, &stopped, said).await?;

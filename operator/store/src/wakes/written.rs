@@ -76,6 +76,7 @@ async fn assigned(
         agents: &[to.to_owned()],
         suppress: &[],
         directory: on.directory,
+        limits: write.limits(),
         now: on.now,
     };
     begin.now(write, chain).await
@@ -129,6 +130,7 @@ async fn child_closed(
         agents: &[agent],
         suppress: &[],
         directory: on.directory,
+        limits: write.limits(),
         now: on.now,
     };
     begin.now(write, chain).await

@@ -80,6 +80,20 @@ both! {
         scene.end(attempt, Outcome::Succeeded).await;
     }
 
+    async fn the_limits_can_be_set(bed: Bed) {
+        let limits = wake::Limits { depth: 1, runs: 99, rounds: 1 };
+        let bed = Bed { store: bed.store.clone().with_limits(limits), ..bed };
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        let root = scene.say(&ada, &to("reviewer")).await.comment.id;
+        let (asking, reviewer) = scene.begin().await;
+        scene.answer(&reviewer, &to("writer"), root).await;
+        scene.end(asking, Outcome::Succeeded).await;
+        let (_, writer) = scene.begin().await;
+        let further = scene.answer(&writer, &to("reviewer"), root).await;
+        assert_eq!(verdicts(&further.wakes), [("reviewer".to_owned(), "depthLimit")]);
+    }
+
     async fn a_chain_of_agents_is_bounded_across_issues(bed: Bed) {
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
