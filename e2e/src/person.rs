@@ -23,7 +23,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// A person with this ClusterRole of Kubernetes' own (`view`, `edit`, `admin`) in the workspace, not logged in yet.
+    /// A person with this `ClusterRole` of Kubernetes' own (`view`, `edit`, `admin`) in the workspace, not logged in yet.
     ///
     /// # Errors
     /// When the certificate or the binding cannot be made.

@@ -22,6 +22,7 @@ pub struct Memory {
     objects: Mutex<Bounded<String, TaskId>>,
     blocked: Mutex<Bounded<(String, String), TaskId>>,
     deleted: Mutex<Bounded<String, ()>>,
+    removed: Mutex<Bounded<String, ()>>,
 }
 
 impl Default for Memory {
@@ -31,6 +32,7 @@ impl Default for Memory {
             objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
             blocked: Mutex::new(Bounded::new(BLOCKED)),
             deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
+            removed: Mutex::new(Bounded::new(LAST_SIGHTS)),
         }
     }
 }
@@ -58,6 +60,17 @@ impl Memory {
     #[must_use]
     pub fn is_deleted(&self, pod_uid: &str) -> bool {
         lock(&self.deleted).get(pod_uid).is_some()
+    }
+
+    /// Remembers that a dead pod's object was removed: the watch tells of it later.
+    pub fn removed(&self, pod_uid: &str) {
+        lock(&self.removed).put(pod_uid.to_owned(), ());
+    }
+
+    /// Whether a dead pod's object was removed.
+    #[must_use]
+    pub fn is_removed(&self, pod_uid: &str) -> bool {
+        lock(&self.removed).get(pod_uid).is_some()
     }
 
     /// Remembers the task of an object.

@@ -71,6 +71,8 @@ pub struct SessionRow {
     pub last_used_at: Option<Timestamp>,
     /// Attempts so far.
     pub runs: u64,
+    /// True when another task of it waits for its turn.
+    pub waits: bool,
 }
 
 macro_rules! session {
@@ -131,6 +133,7 @@ impl SessionRow {
             last_node: row.get("last_node")?,
             last_used_at: row.time_opt("last_used_at")?,
             runs: row.u64("runs")?,
+            waits: row.get::<Option<Uuid>>("head_task")?.is_some(),
         })
     }
 

@@ -12,7 +12,7 @@ use store::Decided;
 
 use super::birth;
 use super::bring_up::{Brought, bring_up};
-use super::decide::{Plan, Step};
+use super::decide::{Deletion, Plan, PodDeletion, Step};
 use super::observe::{Object, Seen};
 use crate::catalog::{Catalog, Standing};
 use crate::context::Context;
@@ -184,8 +184,8 @@ pub async fn plan(ctx: &Context, seen: &Seen, plan: Plan, now: Timestamp) -> Res
     for attempt in secrets {
         delete_secret(ctx, seen, attempt).await?;
     }
-    if let Some(uid) = pod {
-        delete_pod(ctx, seen, &uid).await?;
+    if let Some(deletion) = pod {
+        delete_pod(ctx, seen, &deletion).await?;
     }
     if let Some(attempt) = release {
         let released = ctx.store.release(attempt, now).await;
@@ -282,13 +282,18 @@ async fn delete_secret(ctx: &Context, seen: &Seen, attempt: AttemptId) -> Result
     Ok(())
 }
 
-async fn delete_pod(ctx: &Context, seen: &Seen, uid: &str) -> Result<(), Error> {
+async fn delete_pod(ctx: &Context, seen: &Seen, deletion: &PodDeletion) -> Result<(), Error> {
+    let PodDeletion { uid, how } = deletion;
+    let grace_seconds = match how {
+        // The pod's own, which is the Runtime's graceSeconds as they were when it was made.
+        Deletion::End => None,
+        Deletion::Remove => Some(0),
+    };
     let target = Target {
         namespace: &seen.row.object.namespace,
         name: seen.session_name.as_str(),
         uid: Some(uid),
-        // The pod's own, which is the Runtime's graceSeconds as they were when it was made.
-        grace_seconds: None,
+        grace_seconds,
     };
     match ctx
         .writes
@@ -300,7 +305,10 @@ async fn delete_pod(ctx: &Context, seen: &Seen, uid: &str) -> Result<(), Error> 
         Err(error) if error.is_not_found() || error.is_conflict() => {}
         Err(error) => return Err(error.into()),
     }
-    ctx.memory.deleted(uid);
+    match how {
+        Deletion::End => ctx.memory.deleted(uid),
+        Deletion::Remove => ctx.memory.removed(uid),
+    }
     Ok(())
 }
 

@@ -98,6 +98,8 @@ pub struct Seen {
     pub pod: Option<Arc<Pod>>,
     /// True once the deletion of that pod was accepted; the watch may not have told of it yet.
     pub pod_deleted: bool,
+    /// True once the removal of that pod, which was dead, was accepted.
+    pub pod_removed: bool,
     /// What was last seen of the attempt's pod, when its object is gone.
     pub last_sight: Option<Arc<Pod>>,
     /// How the node of the attempt's pod is.
@@ -297,6 +299,10 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
             .as_ref()
             .and_then(|pod| pod.uid())
             .is_some_and(|uid| ctx.memory.is_deleted(&uid)),
+        pod_removed: pod
+            .as_ref()
+            .and_then(|pod| pod.uid())
+            .is_some_and(|uid| ctx.memory.is_removed(&uid)),
         attempts,
         session,
         session_name,

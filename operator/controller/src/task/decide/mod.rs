@@ -17,6 +17,7 @@
 //! "Finishing" becomes finished when the pod is dead and gone. A namespace that loses its label finishes its
 //! runs and claims nothing.
 
+mod clear;
 mod fence;
 mod stop;
 
@@ -32,7 +33,10 @@ use super::observe::{Object, Seen, had_pod};
 use super::{session_status, status};
 use crate::catalog::Standing;
 
+pub use clear::{Deletion, PodDeletion};
 pub use fence::{Fence, fence};
+
+use self::clear::clear_away;
 
 /// A step of a task's life, which the store takes in one transaction; of one that was born there also the
 /// making of its object.
@@ -71,8 +75,8 @@ pub struct Plan {
     pub status: Option<Box<AgentTaskStatus>>,
     /// The Secrets of these attempts are to be deleted.
     pub secrets: Vec<AttemptId>,
-    /// The pod with this UID is to be deleted, with the grace that it was made with.
-    pub pod: Option<String>,
+    /// A pod is to be deleted.
+    pub pod: Option<PodDeletion>,
     /// This attempt lets go of the session, once all the above is done.
     pub release: Option<AttemptId>,
     /// The session's status to be written, after a release as it will be then.
@@ -315,61 +319,6 @@ fn keep_token(seen: &Seen, attempt: &AttemptRow, now: Timestamp, plan: &mut Plan
     }
 }
 
-/// What an ended attempt leaves is cleared away; a pod of ours that no live attempt owns is as well.
-fn clear_away(seen: &Seen, now: Timestamp, plan: &mut Plan) {
-    let ended = |attempt: &&AttemptRow| attempt.ended_at.is_some() && !attempt.secret_gone;
-    plan.secrets = seen
-        .attempts
-        .iter()
-        .filter(ended)
-        .map(|attempt| attempt.id)
-        .collect();
-    if let Some(pod) = &seen.pod
-        && is_superseded(seen, pod)
-        && pod.metadata.deletion_timestamp.is_none()
-        && !seen.pod_deleted
-    {
-        plan.pod.clone_from(&pod.metadata.uid);
-    }
-    let Some(attempt) = seen.ending() else { return };
-    if let Some(pod) = seen.pod_of(attempt.id) {
-        plan.absent = attempt.pod_absent_since.map(|_| (attempt.id, None));
-        if attempt.pod_uid.is_none() {
-            // A turn may end before a pass has seen its pod. By its UID it is known that it was seen dead.
-            plan.record = Some(sight(attempt, pod));
-        }
-        // The slow look: a node that fell silent, or a pod that lost the label by which it is watched.
-        sooner(
-            &mut plan.look_at,
-            failure::after(now, Duration::from_secs(30)),
-        );
-        return;
-    }
-    match fence(seen, attempt, now) {
-        Fence::Dead => plan.release = Some(attempt.id),
-        Fence::Closed { until, .. } => {
-            if attempt.pod_absent_since.is_none() {
-                plan.absent = Some((attempt.id, Some(now)));
-            }
-            // Nothing tells of a node that goes meanwhile: it no longer has a pod of ours.
-            let look = failure::after(now, Duration::from_secs(30));
-            sooner(
-                &mut plan.look_at,
-                until.map_or(look, |until| until.min(look)),
-            );
-        }
-    }
-}
-
-/// True for a pod of this task whose attempt is not the live one.
-fn is_superseded(seen: &Seen, pod: &k8s_openapi::api::core::v1::Pod) -> bool {
-    use kube::ResourceExt as _;
-    let ours = pod.labels().get(crds::labels::TASK_ID) == Some(&seen.row.id.to_string());
-    ours && !seen
-        .live()
-        .is_some_and(|live| super::observe::is_pod_of(pod, live.id))
-}
-
 fn statuses(seen: &Seen, now: Timestamp, plan: &mut Plan) {
     if let Some(object) = seen.object.get() {
         let old = object.status.clone().unwrap_or_default();
@@ -438,13 +387,35 @@ mod tests {
         seen
     }
 
+    fn gone(uid: &str, how: Deletion) -> PodDeletion {
+        let uid = uid.to_owned();
+        PodDeletion { uid, how }
+    }
+
+    #[test]
+    fn a_dead_pod_goes_at_once_when_somebody_waits_for_its_session() {
+        let at = Timestamp::from_second(2_100).unwrap();
+        let mut seen = ended();
+        seen.pod_deleted = true;
+        seen.session.waits = true;
+        assert_eq!(plan(&seen, at).pod, None, "it may still run");
+        let dead = json!({"phase": "Succeeded"});
+        Arc::make_mut(seen.pod.as_mut().unwrap()).status = serde_json::from_value(dead).unwrap();
+        let remove = gone("pod-uid", Deletion::Remove);
+        assert_eq!(plan(&seen, at).pod, Some(remove));
+        seen.pod_removed = true;
+        assert_eq!(plan(&seen, at).pod, None, "once is enough");
+        (seen.pod_removed, seen.session.waits) = (false, false);
+        assert_eq!(plan(&seen, at).pod, None, "nobody waits");
+    }
+
     #[test]
     fn what_an_unreadable_object_leaves_is_cleared_away() {
         let mut seen = ended();
         seen.object = Object::Unreadable;
         let plan = plan(&seen, Timestamp::from_second(2_000).unwrap());
         assert_eq!(plan.secrets, [seen.attempts[0].id]);
-        assert_eq!(plan.pod.as_deref(), Some("pod-uid"));
+        assert_eq!(plan.pod, Some(gone("pod-uid", Deletion::End)));
         assert_eq!((plan.status, plan.expire), (None, false));
     }
 
@@ -525,7 +496,7 @@ mod tests {
         let plan = plan(&seen, now);
         let wanted = (id, "pod-uid".to_owned(), Some("node-1".to_owned()));
         assert_eq!(plan.record, Some(wanted));
-        assert_eq!(plan.pod.as_deref(), Some("pod-uid"));
+        assert_eq!(plan.pod, Some(gone("pod-uid", Deletion::End)));
     }
 
     #[test]
