@@ -25,7 +25,9 @@ fn queued(posted: &Posted) -> Result<TaskId> {
     };
     match &wake.verdict {
         WakeVerdict::Queued { task: Some(task) } => Ok(*task),
-        other => anyhow::bail!("not queued: {other:?}"),
+        verdict @ (WakeVerdict::Queued { task: None }
+        | WakeVerdict::Coalesced { .. }
+        | WakeVerdict::Blocked { .. }) => anyhow::bail!("not queued: {verdict:?}"),
     }
 }
 
