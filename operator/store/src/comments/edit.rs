@@ -175,7 +175,9 @@ async fn renew(
         Some(answered) => Some(in_thread(write, answered.comment).await?),
         None => None,
     };
-    let mut meant = meant(author, body, thread.as_ref().map(|it| &it.1), issue);
+    let thread = thread.as_ref().map(|it| &it.1);
+    let meant_before = meant(author, &before.body, thread, issue);
+    let mut meant = meant(author, body, thread, issue);
     let mut outcomes = Vec::new();
     for caused in caused_by(&mut *write, before.id).await? {
         if let Some(at) = meant.iter().position(|agent| *agent == caused.agent) {
@@ -184,11 +186,14 @@ async fn renew(
                 let verdict = WakeVerdict::Coalesced { task: caused.task };
                 outcomes.push(outcome(&caused.agent, verdict));
             }
-        } else if is_of_text(caused.evidence) {
+        } else if is_of_text(caused.evidence) && meant_before.contains(&caused.agent) {
+            // Only where the text is why: an issue that was given to somebody else meanwhile takes nothing back.
             let why = "the comment that caused it no longer does, and the agent had not begun";
             withdraw(write, &caused, why, now).await?;
         }
     }
+    // Whom it meant already and did not wake was left out by its author, or held back, when it was written.
+    meant.retain(|agent| !meant_before.contains(agent));
     let user = by.user.as_deref();
     let chain = wakes::chain(write, author, user, before.task).await?;
     let begin = Begin {

@@ -210,6 +210,47 @@ both! {
         scene.bed.sound().await;
     }
 
+    async fn an_edit_wakes_nobody_whom_its_author_left_out(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        let store = scene.bed.store.clone();
+        let new = NewComment { body: to("writer"), parent: None, suppress: vec!["writer".to_owned()] };
+        let posted = store.post_comment(&ada, &scene.issue.key.clone(), new, &AGENTS, scene.tick()).await.unwrap();
+        assert_eq!(verdicts(&posted.wakes), [("writer".to_owned(), "suppressed")]);
+        for (body, wanted) in [
+            (format!("{} as said", to("writer")), vec![]),
+            (format!("{} {} as said", to("writer"), to("reviewer")), vec![("reviewer".to_owned(), "queued")]),
+        ] {
+            let edit = CommentEdit { revision: None, body };
+            let edited = store.edit_comment(&ada, posted.comment.id, edit, &AGENTS, scene.tick()).await.unwrap();
+            assert_eq!(verdicts(&edited.wakes), wanted);
+        }
+        scene.bed.sound().await;
+    }
+
+    async fn an_edit_after_the_issue_moved_takes_nothing_back(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        let store = scene.bed.store.clone();
+        let give = |to: &str| protocol::board::IssueEdit {
+            assignee: Some(Some(crate::board::agent(to))),
+            no_start: true,
+            ..Default::default()
+        };
+        let key = scene.issue.key.clone();
+        let now = scene.tick();
+        scene.issue = store.edit_issue(&ada, &key, give("reviewer"), &AGENTS, now).await.unwrap().issue;
+        let posted = scene.say(&ada, "Lok at it.").await;
+        let now = scene.tick();
+        store.edit_issue(&ada, &key, give("writer"), &AGENTS, now).await.unwrap();
+        let edit = CommentEdit { revision: None, body: "Look at it.".to_owned() };
+        let now = scene.tick();
+        let edited = store.edit_comment(&ada, posted.comment.id, edit, &AGENTS, now).await.unwrap();
+        assert_eq!(edited.wakes, []);
+        assert_eq!(scene.waiting().await, [("reviewer".to_owned(), task_of(&posted.wakes))]);
+        scene.bed.sound().await;
+    }
+
     async fn an_edit_means_whom_the_comment_answered(bed: Bed) {
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
