@@ -95,13 +95,14 @@ pub(crate) async fn withdraw(
         }
         // Another task waits for the same already.
     }
-    close(write, caused.task).await?;
     let verdict = Verdict {
         outcome: Outcome::failed(FailureClass::Cancelled, why),
         at: now,
         result: None,
     };
+    // The task's own row before what woke it, as everywhere: whoever binds its object waits for both, too.
     verdicts::cancel(write, &task, &session, &verdict, now).await?;
+    close(write, caused.task).await?;
     settled(write, caused.task).await
 }
 
