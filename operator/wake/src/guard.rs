@@ -11,7 +11,7 @@ use crate::{Directory, may_wake};
 pub struct Limits {
     /// Length of a chain of agents that wake each other.
     pub depth: u32,
-    /// Runs that agents may cause on one issue in an hour.
+    /// Runs that agents may cause on one issue in an hour, and one task of an agent on whichever issues.
     pub runs: u32,
     /// How often the same two agents may wake each other, there and back.
     pub rounds: u32,
@@ -87,7 +87,8 @@ pub enum Asker {
         here: bool,
         /// How long the chain of agents would be with the wake at hand; 1 when a person woke this one.
         depth: u32,
-        /// Runs that agents have caused on the issue in the last hour and since a person last said something.
+        /// Runs that agents have caused on the issue, or this one's task has on all of them, whichever are more, in
+        /// the last hour and since a person last said something.
         runs: u32,
     },
 }

@@ -8,7 +8,7 @@ mod post;
 mod read;
 
 pub use post::TASK_COMMENTS;
-pub(crate) use post::say;
+pub(crate) use post::{has_room, say};
 pub(crate) use read::{read, select};
 
 use protocol::CommentId;

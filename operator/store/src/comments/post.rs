@@ -150,17 +150,22 @@ pub(super) fn check_body(body: &str) -> Result<(), Error> {
 
 /// Whether an agent's task may write one more.
 async fn check_room(on: &mut impl Looks, task: Option<TaskId>) -> Result<(), Error> {
-    const COUNT: &str = "SELECT count(*) AS written FROM comments WHERE task = $1";
-    let Some(task) = task else {
-        return Ok(());
-    };
-    let count = query("count the comments of a task", COUNT).bind(task);
-    if count.one(on.conn()).await?.u32("written")? < TASK_COMMENTS {
+    if has_room(on, task).await? {
         return Ok(());
     }
     Err(Error::Conflict {
         what: format!("this task has written {TASK_COMMENTS} comments, as many as a task may"),
     })
+}
+
+/// Whether an agent's task has written, or made Mooring write, less than it may. People always have.
+pub(crate) async fn has_room(on: &mut impl Looks, task: Option<TaskId>) -> Result<bool, Error> {
+    const COUNT: &str = "SELECT count(*) AS written FROM comments WHERE task = $1";
+    let Some(task) = task else {
+        return Ok(true);
+    };
+    let count = query("count the comments of a task", COUNT).bind(task);
+    Ok(count.one(on.conn()).await?.u32("written")? < TASK_COMMENTS)
 }
 
 fn no_issue(key: &IssueKey) -> Error {
@@ -264,11 +269,12 @@ async fn insert(write: &mut Write, issue: &Issue, written: Written<'_>) -> Resul
     issues::count_comments(write, issue.id, 1).await
 }
 
-/// Mooring itself says something on an issue, which is locked; in this thread, or in a new one.
+/// Mooring itself says something on an issue, which is locked; in this thread, or in a new one. What an agent can
+/// make it say again and again is counted as its task's.
 pub(crate) async fn say(
     write: &mut Write,
     issue: &Issue,
-    thread: Option<CommentId>,
+    (thread, task): (Option<CommentId>, Option<TaskId>),
     body: &str,
     now: Timestamp,
 ) -> Result<CommentId, Error> {
@@ -284,7 +290,7 @@ pub(crate) async fn say(
         parent: thread,
         author: &author,
         body,
-        task: None,
+        task,
         now,
     };
     insert(write, issue, written).await?;

@@ -271,7 +271,7 @@ async fn give_back(
             let key = locked.issue.key.to_string();
             let answered = back == HandBack::Answer;
             let text = wake::delegate_ended(&over.task.agent, &key, failure, answered);
-            let said = comments::say(write, issue, thread, &text, over.now).await?;
+            let said = comments::say(write, issue, (thread, None), &text, over.now).await?;
             (said, thread.unwrap_or(said))
         }
     };
@@ -291,7 +291,7 @@ async fn last_answer(
     issue: IssueId,
 ) -> Result<Option<(CommentId, CommentId)>, Error> {
     const LAST: &str = "SELECT id, thread FROM comments WHERE task = $1 AND issue = $2 AND deleted_at IS NULL \
-        ORDER BY created_at DESC, id DESC LIMIT 1";
+        AND author_kind = 'agent' ORDER BY created_at DESC, id DESC LIMIT 1";
     let find = query("find the answer of a task", LAST)
         .bind(task)
         .bind(issue);

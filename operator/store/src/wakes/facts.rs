@@ -99,6 +99,11 @@ impl Chain {
         self.originator.clone().or_else(creator)
     }
 
+    /// The issue that an author who is an agent works on.
+    pub(crate) fn own_issue(&self) -> Option<IssueId> {
+        self.behind.as_ref().map(|row| row.issue)
+    }
+
     /// What a plain wake by this author is.
     pub(crate) fn evidence(&self) -> Evidence {
         match self.author.kind {
@@ -162,11 +167,19 @@ async fn among_agents(
         candidates.push(candidate(agent, rounds));
     }
     let hour = asked.now.checked_sub(1.hour()).unwrap_or(Timestamp::MIN);
+    let since = said.max(hour);
+    let mut caused = runs(on, issue, since, limits.runs).await?;
+    if let Some(own) = &chain.behind {
+        // Or it would only have to make ever new parts of its issue, each of which begins to count at nothing.
+        let said = person_said(on, own.issue).await?.unwrap_or(Timestamp::MIN);
+        let by_task = runs_of_task(on, own.task, since.max(said), limits.runs).await?;
+        caused = caused.max(by_task);
+    }
     let asker = Asker::Agent {
         name: chain.author.id.clone(),
         here: chain.behind.as_ref().is_none_or(|row| row.issue == issue),
         depth: chain.depth(asked.evidence),
-        runs: runs(on, issue, said.max(hour), limits.runs).await?,
+        runs: caused,
     };
     Ok((asker, candidates))
 }
@@ -198,6 +211,22 @@ async fn runs(
         AND woken_at > $2 LIMIT $3) AS counted";
     let count = query("count what agents caused", RUNS)
         .bind(issue)
+        .bind(since)
+        .bind(limit);
+    count.one(on.conn()).await?.u32("runs")
+}
+
+/// Runs that a task of an agent has caused since then, on whichever issue; not counted further than to the limit.
+async fn runs_of_task(
+    on: &mut impl Looks,
+    task: TaskId,
+    since: Timestamp,
+    limit: u32,
+) -> Result<u32, Error> {
+    const RUNS: &str = "SELECT count(*) AS runs FROM (SELECT DISTINCT task FROM wake_causes WHERE author_task = $1 \
+        AND woken_at > $2 LIMIT $3) AS counted";
+    let count = query("count what a task caused", RUNS)
+        .bind(task)
         .bind(since)
         .bind(limit);
     count.one(on.conn()).await?.u32("runs")

@@ -42,8 +42,14 @@ pub(crate) async fn stop(write: &mut Write, stopped: Stopped<'_>) -> Result<(), 
         let by = &stopped.chain.author.id;
         if is_new(write, &stopped, guard, by, &decision.agent).await? {
             let text = wake::stopped(guard, stopped.limits, by, &decision.agent);
-            let said =
-                comments::say(write, stopped.issue, stopped.thread, &text, stopped.now).await?;
+            let said = comments::say(
+                write,
+                stopped.issue,
+                (stopped.thread, None),
+                &text,
+                stopped.now,
+            )
+            .await?;
             tell(write, &stopped, said).await?;
         }
     }
@@ -71,8 +77,13 @@ async fn is_new(
         Guard::Runs => stopped.now.checked_sub(1.hour()).unwrap_or(Timestamp::MIN),
         Guard::Depth | Guard::Rounds => Timestamp::MIN,
     };
+    // What is counted by the task is not said anew on each issue that the task gets at.
+    let counted_on = match guard {
+        Guard::Runs => stopped.chain.own_issue().unwrap_or(stopped.issue.id),
+        Guard::Depth | Guard::Rounds => stopped.issue.id,
+    };
     let note = query("note that a guard stopped agents", NOTE)
-        .bind(stopped.issue.id)
+        .bind(counted_on)
         .bind(guard.as_str())
         .bind(agents);
     let noted = note.bind(stopped.now).bind(again).execute(write).await?;

@@ -107,8 +107,12 @@ async fn child_closed(
     let Some(closed) = wake::closed_stage(&stages, on.after.stage) else {
         return Ok(Vec::new());
     };
+    // An agent can close and open a part without end.
+    if !comments::has_room(write, on.by.task).await? {
+        return Ok(Vec::new());
+    }
     let text = wake::children_done(closed, &on.after.key.to_string());
-    let said = comments::say(write, &parent, None, &text, on.now).await?;
+    let said = comments::say(write, &parent, (None, on.by.task), &text, on.now).await?;
     let agent = match &parent.assignee {
         Some(assignee) => Some(assignee.id.clone()),
         None => last_agent(write, parent.id).await?,

@@ -80,6 +80,59 @@ both! {
         scene.end(attempt, Outcome::Succeeded).await;
     }
 
+    async fn parts_of_an_issue_are_no_way_around_the_number_of_runs(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        let key = scene.issue.key.clone();
+        scene.say(&ada, &to("reviewer")).await;
+        let (_, reviewer) = scene.begin().await;
+        let part = || NewIssue { parent: Some(key.clone()), assignee: Some(agent("writer")), ..titled("a part") };
+        let mut held = Vec::new();
+        for made in 0..33 {
+            let now = scene.tick();
+            let saved = scene.bed.store.create_issue(&reviewer, part(), &AGENTS, now).await.unwrap();
+            let wanted = if made < 30 { "queued" } else { "rateLimit" };
+            assert_eq!(verdicts(&saved.wakes), [("writer".to_owned(), wanted)], "{made}");
+            if wanted == "rateLimit" {
+                held.extend(scene.words(&saved.issue.key).await);
+            }
+        }
+        // Said once, not on each part.
+        assert_eq!(held.len(), 1, "{held:?}");
+        let member = scene.bed.member("ada").await;
+        let guards = scene.inbox(&member).await.into_iter().filter(|entry| entry.kind == InboxKind::Guard);
+        assert_eq!(guards.count(), 1);
+        // A person lets it go on.
+        scene.say(&ada, "Go on.").await;
+        let now = scene.tick();
+        let saved = scene.bed.store.create_issue(&reviewer, part(), &AGENTS, now).await.unwrap();
+        assert_eq!(verdicts(&saved.wakes), [("writer".to_owned(), "queued")]);
+        scene.bed.sound().await;
+    }
+
+    async fn a_part_that_is_closed_without_end_fills_no_issue(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let ada = scene.ada.clone();
+        let key = scene.issue.key.clone();
+        let store = scene.bed.store.clone();
+        scene.say(&ada, &to("reviewer")).await;
+        let (_, reviewer) = scene.begin().await;
+        let new = NewIssue { parent: Some(key.clone()), ..titled("a part") };
+        let now = scene.tick();
+        let part = store.create_issue(&reviewer, new, &AGENTS, now).await.unwrap().issue.key;
+        let most = store::TASK_COMMENTS as usize;
+        for _ in 0..most + 2 {
+            for to in [IssueStatus::Done, IssueStatus::Todo] {
+                let edit = IssueEdit { no_start: true, ..status(to) };
+                let now = scene.tick();
+                store.edit_issue(&reviewer, &part, edit, &AGENTS, now).await.unwrap();
+            }
+        }
+        let issue = store.issue(&crate::board::workspace(), &key).await.unwrap().unwrap();
+        // With the person's own word.
+        assert_eq!(issue.comments as usize, most + 1);
+    }
+
     async fn the_limits_can_be_set(bed: Bed) {
         let limits = wake::Limits { depth: 1, runs: 99, rounds: 1 };
         let bed = Bed { store: bed.store.clone().with_limits(limits), ..bed };
