@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real claude-agent-acp for tests/real_acp and prints the path of its program, which runs on Node. It
+# Installs the real claude-agent-acp for tests/real and prints the path of its program, which runs on Node. It
 # is told by a variable to use the Claude Code of install-claude.sh, so that no second one comes with it.
 set -eu
 NAME=claude-agent-acp

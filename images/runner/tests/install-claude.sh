@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real Claude Code for tests/real_claude and prints the path of its program. The platform's own
+# Installs the real Claude Code for tests/real and prints the path of its program. The platform's own
 # package holds one native binary, so nothing of Node is needed to run it.
 set -eu
 NAME=claude

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real codex-acp for tests/real_acp and prints the path of its program, which runs on Node. It is told
+# Installs the real codex-acp for tests/real and prints the path of its program, which runs on Node. It is told
 # by a variable to use the Codex of install-codex.sh, so that no second one comes with it.
 set -eu
 NAME=codex-acp

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real Codex for tests/real_codex and prints the path of its program. The platform's own package
+# Installs the real Codex for tests/real and prints the path of its program. The platform's own package
 # holds one native binary, so nothing of Node is needed to run it.
 set -eu
 NAME=codex

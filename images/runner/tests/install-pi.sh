@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the real pi for tests/real_pi and prints the path of its program, with the Node that it needs: the one of
+# Installs the real pi for tests/real and prints the path of its program, with the Node that it needs: the one of
 # the machine may be too old for it.
 set -eu
 NAME=pi

@@ -25,7 +25,7 @@ impl Model {
         let mut child = Command::new("python3")
             .arg(source("../scripted-model/scripted_model.py"))
             .arg("--scenarios")
-            .arg(source("tests/real_claude/scenarios.json"))
+            .arg(source("tests/real/scenarios.json"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdout(Stdio::piped())
             .spawn()

@@ -36,11 +36,20 @@ pub(crate) struct Cli {
     pub(crate) files: &'static [(&'static str, &'static str)],
     /// A variable that names another real program, and that program's installer.
     pub(crate) uses: Option<(&'static str, &'static str)>,
+    /// The model under which it tells its tokens, where that is known.
+    pub(crate) model: Option<&'static str>,
+    /// The input tokens that it tells of the first scripted answer.
+    pub(crate) input: u64,
+    /// True when an answer is told as it comes, not only once it is whole.
+    pub(crate) in_pieces: bool,
+    /// True behind ACP: failures are told by the result alone, and a conversation may be refused without its id.
+    pub(crate) acp: bool,
 }
 
 /// The model's network, home and working directory. Ends with its value.
 pub(crate) struct Lab {
-    cli: Cli,
+    /// The program.
+    pub(crate) cli: Cli,
     program: PathBuf,
     used: Option<(&'static str, PathBuf)>,
     folder: tempfile::TempDir,
@@ -58,7 +67,7 @@ pub(crate) struct Told {
 }
 
 /// Why the real program cannot be run here; nothing when it can.
-pub(crate) fn lacking(cli: Cli) -> Option<String> {
+fn lacking(cli: Cli) -> Option<String> {
     if std::fs::metadata("/proc/self").map_or(true, |own| own.uid() != 0) {
         return Some("a network of its own needs root".to_owned());
     }
@@ -73,23 +82,16 @@ pub(crate) fn lacking(cli: Cli) -> Option<String> {
     })
 }
 
-/// Gives the test a lab, or says why there is none and leaves. In CI that is a failure.
-macro_rules! lab {
-    ($cli:expr) => {
-        match $crate::lab::lacking($cli) {
-            None => $crate::lab::Lab::start($cli)?,
-            Some(why) => {
-                println!("skipped: {why}");
-                anyhow::ensure!(
-                    std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-                    "skipped in CI: {why}"
-                );
-                return Ok(());
-            }
-        }
+/// Runs a test in a lab, or says why there is none. In CI that is a failure.
+pub(crate) fn with_lab(cli: Cli, test: impl FnOnce(&Lab) -> Result<()>) -> Result<()> {
+    let Some(why) = lacking(cli) else {
+        return test(&Lab::start(cli)?);
     };
+    println!("skipped: {why}");
+    let in_ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    ensure!(!in_ci, "skipped in CI: {why}");
+    Ok(())
 }
-pub(crate) use lab;
 
 fn source(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
@@ -115,7 +117,7 @@ impl Cli {
 
 impl Lab {
     /// Starts the model and waits until it listens.
-    pub(crate) fn start(cli: Cli) -> Result<Self> {
+    fn start(cli: Cli) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         for name in ["home", "work"] {
             std::fs::create_dir(folder.path().join(name))?;
@@ -131,7 +133,7 @@ impl Lab {
             .arg("sh")
             .arg(source("../scripted-model/scripted_model.py"))
             .args(["--port", PORT, "--scenarios"])
-            .arg(source("tests/real_claude/scenarios.json"))
+            .arg(source("tests/real/scenarios.json"))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdout(Stdio::piped())
             .spawn()
@@ -439,9 +441,28 @@ impl Told {
             .collect()
     }
 
-    /// Whether this was told.
-    pub(crate) fn has(&self, wanted: &EventBody) -> bool {
-        self.events.contains(wanted)
+    /// Its words, together.
+    pub(crate) fn text(&self) -> String {
+        let words = self.events.iter().map(|event| {
+            if let EventBody::Text { content } = event {
+                content.as_str()
+            } else {
+                ""
+            }
+        });
+        words.collect()
+    }
+
+    /// Its thoughts, together.
+    pub(crate) fn thinking(&self) -> String {
+        let thoughts = self.events.iter().map(|event| {
+            if let EventBody::Thinking { content } = event {
+                content.as_str()
+            } else {
+                ""
+            }
+        });
+        thoughts.collect()
     }
 }
 

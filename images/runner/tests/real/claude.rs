@@ -1,0 +1,39 @@
+//! Claude Code.
+
+use anyhow::Result;
+use protocol::ToolStatus;
+
+use crate::lab::{Cli, with_lab};
+use crate::scenarios::scenarios;
+
+const CLAUDE: Cli = Cli {
+    id: "claude",
+    args: &[],
+    env: ENV,
+    files: &[],
+    uses: None,
+    model: None,
+    input: 1200,
+    in_pieces: false,
+    acp: false,
+};
+
+/// The provider is given as a Runtime would give it.
+pub(crate) const ENV: &[(&str, &str)] = &[
+    ("ANTHROPIC_BASE_URL", "http://127.0.0.1:8080"),
+    ("ANTHROPIC_API_KEY", "any"),
+    ("CLAUDE_CODE_MAX_RETRIES", "1"),
+];
+
+scenarios!(CLAUDE);
+
+/// The rewrite arrives in time though the first message follows `initialize` at once.
+#[test]
+fn what_would_run_in_the_background_gives_its_output() -> Result<()> {
+    with_lab(CLAUDE, |lab| {
+        let told = lab.say("[scenario:background] go", None)?;
+        assert_eq!(told.result.output, "It ran.");
+        assert_eq!(told.tools(), [("scripted-42", Some(ToolStatus::Completed))]);
+        Ok(())
+    })
+}

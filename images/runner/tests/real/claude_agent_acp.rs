@@ -1,0 +1,19 @@
+//! Claude Code behind ACP.
+
+use crate::claude;
+use crate::lab::Cli;
+use crate::scenarios::scenarios;
+
+const CLAUDE_AGENT: Cli = Cli {
+    id: "claude-agent-acp",
+    args: &[],
+    env: claude::ENV,
+    files: &[],
+    uses: Some(("CLAUDE_CODE_EXECUTABLE", "claude")),
+    model: None,
+    input: 1200,
+    in_pieces: true,
+    acp: true,
+};
+
+scenarios!(CLAUDE_AGENT);

@@ -1,0 +1,27 @@
+//! Codex.
+
+use crate::lab::Cli;
+use crate::scenarios::scenarios;
+
+/// The provider is given as a Runtime would give it: by arguments, with its key in a variable.
+const CODEX: Cli = Cli {
+    id: "codex",
+    args: &[
+        "-c",
+        "model=\"scripted\"",
+        "-c",
+        "model_provider=\"scripted\"",
+        "-c",
+        "model_providers.scripted={name=\"scripted\",base_url=\"http://127.0.0.1:8080/v1\",env_key=\"SCRIPTED_KEY\",wire_api=\"responses\",request_max_retries=1,stream_max_retries=1}",
+    ],
+    env: &[("SCRIPTED_KEY", "any")],
+    files: &[],
+    uses: None,
+    model: Some("scripted"),
+    // This API counts what goes into the cache with the rest.
+    input: 1240,
+    in_pieces: true,
+    acp: false,
+};
+
+scenarios!(CODEX);
