@@ -151,8 +151,8 @@ pub(crate) async fn ended(
         name: over.task.agent.clone(),
     };
     let how = how(over.verdict);
-    if how == Ended::Failed {
-        tell_people(write, &locked, &workspace, &me, over.now).await?;
+    if how == Ended::Failed || is_lost(&locked.row, how) {
+        tell_people(write, &locked, &workspace, &me, &over).await?;
     }
     let chain = chain(write, &me, None, Some(over.task.id)).await?;
     for asker in &locked.askers {
@@ -183,22 +183,29 @@ fn how(verdict: &Verdict) -> Ended {
     }
 }
 
+/// True for what was stopped before anybody had read it. Whoever deletes an AgentTask need not know whose words go
+/// with it; who stops a run has seen what it did.
+fn is_lost(row: &WakeRow, how: Ended) -> bool {
+    how == Ended::Cancelled && row.opened_at.is_none()
+}
+
 /// A failure is for the people who caused the run; where only agents did that asked for nothing, for the one at
-/// the top of the chain.
+/// the top of the chain. So is what was lost, and of that agents hear nothing.
 async fn tell_people(
     write: &mut Write,
     locked: &Locked,
     workspace: &WorkspaceRef,
     me: &Author,
-    now: Timestamp,
+    over: &Over<'_>,
 ) -> Result<(), Error> {
+    let hears_agent = !locked.askers.is_empty() && !is_lost(&locked.row, how(over.verdict));
     let mut members: Vec<_> = locked
         .people
         .iter()
         .filter_map(|person| person.id.parse().ok())
         .collect();
     if members.is_empty()
-        && locked.askers.is_empty()
+        && !hears_agent
         && let Some(user) = &locked.row.cause.originator
     {
         let member = crate::members::of_user(&mut *write, workspace, user).await?;
@@ -211,7 +218,7 @@ async fn tell_people(
             issue: locked.row.issue,
             comment: locked.row.cause.comment,
             author: me,
-            now,
+            now: over.now,
         };
         inbox::notify(write, notice).await?;
     }

@@ -306,11 +306,18 @@ both! {
         let entries = scene.inbox(&member).await;
         assert_eq!(entries.iter().map(|entry| entry.kind).collect::<Vec<_>>(), [InboxKind::Failure]);
         assert_eq!(entries[0].author.id, "reviewer");
-        // Who stopped it knows.
-        let task = task_of(&scene.say(&ada, &to("reviewer")).await.wakes);
+        // Who stops it knows what it did.
+        scene.say(&ada, &to("reviewer")).await;
+        let (attempt, _) = scene.begin().await;
+        scene.end(attempt, Outcome::failed(FailureClass::Cancelled, "stopped")).await;
+        assert_eq!(scene.inbox(&member).await.len(), 1);
+        // Where nobody has read it yet, who wrote it hears that nobody will.
+        let lost = scene.say(&ada, &to("reviewer")).await;
+        let task = task_of(&lost.wakes);
         let now = scene.tick();
         assert!(scene.bed.store.end_unclaimed(task, failed(FailureClass::Cancelled), now).await.unwrap());
-        assert_eq!(scene.inbox(&member).await.len(), 1);
+        let entries = scene.inbox(&member).await;
+        assert_eq!((entries.len(), entries[0].kind, entries[0].comment), (2, InboxKind::Failure, Some(lost.comment.id)));
         // And the slot is free again.
         let next = scene.say(&ada, &to("reviewer")).await;
         assert_eq!(verdicts(&next.wakes), [("reviewer".to_owned(), "queued")]);
