@@ -179,12 +179,14 @@ mod tests {
     fn a_binary_that_hangs_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let executable = folder.path().join("hang");
-        fs::write(&executable, "#!/bin/sh\nsleep 600\n").unwrap();
-        fs::set_permissions(
-            &executable,
-            std::os::unix::fs::PermissionsExt::from_mode(0o755),
-        )
-        .unwrap();
+        // A child writes it: had this process it open for writing, a program that another test starts at that
+        // moment could hold it open, and a file that is open for writing cannot be run.
+        let mut write = Command::new("sh");
+        write.args([
+            "-c",
+            r#"printf '#!/bin/sh\nsleep 600\n' >"$0" && chmod 755 "$0""#,
+        ]);
+        assert!(write.arg(&executable).status().unwrap().success());
         let binary = Binary {
             package: String::new(),
             target: "hang".to_owned(),

@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
+
+use crate::programs;
 
 #[test]
 fn programs_and_names_are_put_into_place_as_often_as_asked() {
     let image = tempfile::tempdir().unwrap();
     let target = tempfile::tempdir().unwrap();
     let program = image.path().join("mooring-runner");
-    fs::copy(env!("CARGO_BIN_EXE_mooring-runner"), &program).unwrap();
+    programs::copy(Path::new(env!("CARGO_BIN_EXE_mooring-runner")), &program);
     fs::write(image.path().join("moor"), "moor itself").unwrap();
     for _ in 0..2 {
         let mut install = Command::new(&program);
@@ -49,7 +52,7 @@ fn programs_and_names_are_put_into_place_as_often_as_asked() {
 fn a_program_that_lacks_is_named() {
     let image = tempfile::tempdir().unwrap();
     let program = image.path().join("mooring-runner");
-    fs::copy(env!("CARGO_BIN_EXE_mooring-runner"), &program).unwrap();
+    programs::copy(Path::new(env!("CARGO_BIN_EXE_mooring-runner")), &program);
     let done = Command::new(&program)
         .arg("install")
         .arg(image.path().join("to"))

@@ -15,6 +15,8 @@ mod network;
 #[cfg(test)]
 mod pod;
 #[cfg(test)]
+mod programs;
+#[cfg(test)]
 mod real;
 #[cfg(test)]
 mod woken;

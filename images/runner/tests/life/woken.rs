@@ -1,13 +1,13 @@
 //! An agent that a comment has woken: its first message, and its way to an answer.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
 use protocol::board::{Author, AuthorKind, Cause, CauseKind, Comment, IssueStatus};
 use protocol::{CommentId, Evidence, Outcome, Package, Subject};
 
 use crate::api::{Api, Told, said};
 use crate::pod::{Pod, package};
+use crate::programs;
 
 const MOOR: &str = "#!/bin/sh\n\
     echo \"moor $* at $MOORING_API with $(wc -c < \"$MOORING_TOKEN_FILE\") and $(head -n 1 \"$MOORING_CA_FILE\")\"\n";
@@ -83,8 +83,7 @@ async fn a_comment_reaches_the_agent_and_it_can_answer() {
     let pod = Pod::new();
     let bin = pod.at("opt/mooring/bin");
     fs::create_dir_all(&bin).unwrap();
-    fs::write(bin.join("moor"), MOOR).unwrap();
-    fs::set_permissions(bin.join("moor"), fs::Permissions::from_mode(0o755)).unwrap();
+    programs::script(MOOR, &bin.join("moor"));
 
     let script = "remember: lantern\ndo: run moor comment add TEAM-12 --body Sorted.";
     let told = run(&pod, woken(script)).await;
