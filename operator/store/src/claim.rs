@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::db::{Conn, Sql, query, to_json};
 use crate::life::{self, TaskEvent};
-use crate::sessions::{self, Holder, SessionRow};
+use crate::sessions::{self, SessionRow};
 use crate::writes::Write;
 use crate::{Error, Store, WritePoint, tokens};
 
@@ -113,7 +113,7 @@ impl Store {
         insert(&mut write, attempt, &session, lane, salt, now).await?;
         let token = key.task_token(attempt, salt);
         tokens::insert(&mut write, attempt, Credential::token_hash(&token), now).await?;
-        let session = hold(&mut write, session, attempt, &lane.runtime, now).await?;
+        let session = hold(&mut write, &session, attempt, &lane.runtime, now).await?;
         write.changed(task);
         write.commit().await?;
         Ok(Some(Claimed {
@@ -219,7 +219,7 @@ async fn insert(
 /// Makes the attempt the holder, and notes which task of the session comes next.
 async fn hold(
     write: &mut Write,
-    mut session: SessionRow,
+    session: &SessionRow,
     attempt: AttemptId,
     runtime: &str,
     now: Timestamp,
@@ -236,13 +236,7 @@ async fn hold(
         });
     }
     sessions::choose_head(write, session.id).await?;
-    session.holder = Some(Holder {
-        attempt,
-        runtime: runtime.to_owned(),
-        since: now,
-    });
-    session.runs += 1;
-    Ok(session)
+    sessions::read(write, session.id).await
 }
 
 fn new_salt() -> Salt {
