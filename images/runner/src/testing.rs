@@ -6,6 +6,8 @@ use protocol::{
     SessionBrief, SessionPolicy, Subject, TaskId, TaskTimeouts,
 };
 
+use crate::adapter::Launch;
+
 /// A first task of an agent, with nothing to resume.
 pub(crate) fn package() -> Package {
     Package {
@@ -48,6 +50,26 @@ pub(crate) fn package() -> Package {
             grace_seconds: 20,
         },
     }
+}
+
+/// A run of a CLI as nobody has asked for anything of their own.
+pub(crate) fn launch() -> Launch {
+    Launch {
+        command: Vec::new(),
+        launch_prefix: Vec::new(),
+        args: Vec::new(),
+        model: None,
+        cwd: "/workspace/work".into(),
+        home: "/workspace/home".into(),
+        root: false,
+        resume: None,
+        message: "Say \"hi\"\nplease".to_owned(),
+    }
+}
+
+/// Words of a command line.
+pub(crate) fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
 }
 
 /// A conversation of `claude`.

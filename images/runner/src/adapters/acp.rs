@@ -25,7 +25,7 @@ use std::path::PathBuf;
 
 use self::dialect::{Dialect, Model};
 use self::run::Run;
-use super::flags;
+use super::command::{Parts, option};
 use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
 
 /// An agent that speaks ACP.
@@ -64,56 +64,27 @@ impl Provider for Acp {
     }
 }
 
-/// The command line of one run. Everything else is said once it runs.
+/// The command line of one run.
 fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
-    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, dialect.reserved, "launchPrefix");
-    let (args, more) = flags::keep(&launch.args, dialect.reserved, "args");
-    notes.extend(more);
-
-    let mut argv = if launch.command.is_empty() {
-        vec![dialect.program.to_owned()]
-    } else {
-        launch.command.clone()
-    };
-    argv.extend(prefix);
-    argv.extend(dialect.args.iter().map(ToString::to_string));
-    if let (Model::Flag(flag), Some(model)) = (dialect.model, &launch.model) {
-        argv.extend([flag.to_owned(), model.clone()]);
+    let mut args = dialect.args.to_vec();
+    if let Model::Flag(flag) = dialect.model {
+        args.extend(option(flag, launch.model.as_deref()));
     }
-    argv.extend(args);
     let root_env = if launch.root { dialect.root_env } else { &[] };
-    let env = dialect.env.iter().chain(root_env);
-    CommandLine {
-        argv,
-        env_defaults: env
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        stdin: Vec::new(),
-        notes,
-    }
+    let parts = Parts {
+        program: dialect.program,
+        reserved: dialect.reserved,
+        args,
+        env: [dialect.env, root_env].concat(),
+        ..Parts::default()
+    };
+    parts.line(launch)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn launch() -> Launch {
-        Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
-            model: None,
-            cwd: "/workspace/work".into(),
-            home: "/workspace/home".into(),
-            root: false,
-            resume: None,
-            message: "Say hi please".to_owned(),
-        }
-    }
-
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(ToString::to_string).collect()
-    }
+    use crate::testing::{launch, words};
 
     #[test]
     fn command_lines() {

@@ -13,13 +13,14 @@ use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
-use super::ending::{Ending, Fault, Judgement};
-use super::frame::{self, log, text};
+use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::frame::{self, log, running, text};
+use super::pipes::{self, Stdin, no_frame, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Meter, Transcript, control};
 use crate::adapter::{
     Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    ResumeOutcome, TimerId,
+    TimerId,
 };
 use crate::classify;
 
@@ -90,7 +91,7 @@ struct Run {
     judgement: Option<Judgement>,
     /// What the CLI runs in the background, as it last said.
     background: Background,
-    input_open: bool,
+    stdin: Stdin,
     interrupted: bool,
     done: bool,
 }
@@ -103,10 +104,7 @@ impl Adapter for Run {
         match input {
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
-                // It may have been a question, and an unanswered one stops the turn.
-                let message =
-                    format!("claude wrote a line of {bytes} bytes, which no frame may have");
-                self.judgement = Some(Err(Fault::new(FailureClass::CliCrashed, message)));
+                self.judgement = Some(Err(Fault::too_long("claude", bytes)));
                 self.finish(None, out);
             }
             Input::Stderr(line) => {
@@ -114,19 +112,14 @@ impl Adapter for Run {
                 if rejects_session(&line) {
                     self.note_rejection(&line);
                 }
-                out.push(Output::Event(log(
-                    LogLevel::Debug,
-                    format!("stderr: {line}"),
-                )));
+                pipes::stderr(&line, out);
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
             Input::Started | Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;
-                if self.input_open {
-                    out.push(Output::Write(control::interrupt()));
-                }
+                self.stdin.write(control::interrupt(), out);
             }
         }
     }
@@ -142,7 +135,7 @@ impl Run {
             transcript: Transcript::default(),
             judgement: None,
             background: Background::default(),
-            input_open: true,
+            stdin: Stdin::default(),
             interrupted: false,
             done: false,
         }
@@ -150,12 +143,7 @@ impl Run {
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
         let Some(frame) = frame::parse(line) else {
-            if !line.trim().is_empty() {
-                out.push(Output::Event(log(
-                    LogLevel::Debug,
-                    format!("stdout: {line}"),
-                )));
-            }
+            no_frame(line, out);
             return;
         };
         let mut events = Vec::new();
@@ -176,7 +164,7 @@ impl Run {
                 return;
             }
             "control_request" => match control::answer(&frame) {
-                Some(answer) if self.input_open => out.push(Output::Write(answer)),
+                Some(answer) if self.stdin.is_open() => out.push(Output::Write(answer)),
                 _ => events.push(log(
                     LogLevel::Warn,
                     format!("a request could not be answered: {line}"),
@@ -207,10 +195,7 @@ impl Run {
                 ));
                 return true;
             }
-            events.push(EventBody::Status {
-                status: "running".to_owned(),
-                session_id: Some(session.to_owned()),
-            });
+            events.push(running(Some(session)));
             let (version, model) = (text(frame, "claude_code_version"), text(frame, "model"));
             events.push(log(
                 LogLevel::Info,
@@ -261,13 +246,8 @@ impl Run {
             self.judgement = Some(judgement);
         }
         if frame::count(frame, "queued_turn_count") == 0 {
-            if std::mem::take(&mut self.input_open) {
-                out.push(Output::CloseStdin);
-            }
-            out.push(Output::SetTimer {
-                id: LINGER_TIMER,
-                after: LINGER,
-            });
+            self.stdin.close(out);
+            wait(LINGER_TIMER, LINGER, out);
         }
     }
 
@@ -287,7 +267,13 @@ impl Run {
         let judgement = self.judge_run(&mut events);
         out.extend(events.into_iter().map(Output::Event));
 
-        let resume = self.resume_outcome(judgement.is_err());
+        let resume = resume_outcome(
+            self.asked.as_deref(),
+            self.rejection.take().filter(|_| judgement.is_err()),
+            self.session.is_some(),
+            "claude began its turn in session",
+            "claude named no session",
+        );
         out.push(Output::Done(
             Ending {
                 judgement,
@@ -303,16 +289,10 @@ impl Run {
 
     /// The judgement of the run, from that of its last turn.
     fn judge_run(&mut self, events: &mut Vec<EventBody>) -> Judgement {
-        let judgement = self.judgement.take().unwrap_or_else(|| {
-            Err(if self.interrupted {
-                Fault::new(
-                    FailureClass::Cancelled,
-                    "the run was interrupted before it had a result",
-                )
-            } else {
-                Fault::new(FailureClass::CliCrashed, "claude ended without a result")
-            })
-        });
+        let judgement = self
+            .judgement
+            .take()
+            .unwrap_or_else(|| Err(Fault::no_result("claude", self.interrupted)));
         match (judgement, &self.rejection) {
             (Ok(output), _) => self.background.check(output, events),
             (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {
@@ -325,17 +305,6 @@ impl Run {
                 Err(Fault::new(class, words))
             }
             (fault, _) => fault,
-        }
-    }
-
-    fn resume_outcome(&self, failed: bool) -> ResumeOutcome {
-        match (&self.asked, &self.rejection, &self.session) {
-            (None, _, _) => ResumeOutcome::NotAsked,
-            (Some(_), Some(words), _) if failed => ResumeOutcome::Rejected(words.clone()),
-            (Some(asked), _, Some(_)) => {
-                ResumeOutcome::Continued(format!("claude began its turn in session {asked}"))
-            }
-            (Some(_), _, None) => ResumeOutcome::Unknown("claude named no session".to_owned()),
         }
     }
 }

@@ -13,17 +13,18 @@ pub(super) use launch::session_files;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::{EventBody, FailureClass, LogLevel, limits};
+use protocol::{FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use self::items::Items;
 use self::meter::Meter;
-use super::ending::{Ending, Fault, Judgement};
-use super::frame::{cut, log, text};
+use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::frame::{cut, log, running, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
+use super::pipes::{self, Stdin, no_frame, wait};
 use crate::adapter::{
     Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    ResumeOutcome, TimerId,
+    TimerId,
 };
 use crate::classify;
 
@@ -104,7 +105,7 @@ struct Run {
     /// The last failure that Codex does not get over.
     fault: Option<Fault>,
     judgement: Option<Judgement>,
-    input_open: bool,
+    stdin: Stdin,
     interrupted: bool,
     done: bool,
 }
@@ -124,20 +125,11 @@ impl Adapter for Run {
                 wait(HANDSHAKE_TIMER, INITIALIZE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
-            Input::StdoutTooLong(bytes) => {
-                // It may have been a question, and an unanswered one stops the turn.
-                let message =
-                    format!("codex wrote a line of {bytes} bytes, which no frame may have");
-                self.fail(Fault::new(FailureClass::CliCrashed, message), out);
-            }
-            Input::Stderr(line) => out.push(Output::Event(log(
-                LogLevel::Debug,
-                format!("stderr: {}", String::from_utf8_lossy(line)),
-            ))),
+            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long("codex", bytes), out),
+            Input::Stderr(line) => pipes::stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(HANDSHAKE_TIMER) => {
                 if self.turn.is_none() && self.judgement.is_none() {
-                    let message = "codex did not answer in time, before its turn began";
-                    self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                    self.fail(Fault::late("codex"), out);
                 }
             }
             Input::Timer(REST_TIMER) => {
@@ -176,21 +168,15 @@ impl Run {
             meter: Meter::default(),
             fault: None,
             judgement: None,
-            input_open: true,
+            stdin: Stdin::default(),
             interrupted: false,
             done: false,
         }
     }
 
-    fn write(&self, line: Vec<u8>, out: &mut Vec<Output>) {
-        if self.input_open {
-            out.push(Output::Write(line));
-        }
-    }
-
     fn call(&mut self, call: Call, method: &str, params: &Value, out: &mut Vec<Output>) {
         let line = self.rpc.call(call, method, params);
-        self.write(line, out);
+        self.stdin.write(line, out);
     }
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
@@ -205,14 +191,10 @@ impl Run {
                         self.rpc.refuse(&id, &method)
                     }
                 };
-                self.write(answer, out);
+                self.stdin.write(answer, out);
             }
             Incoming::Notice { method, params } => self.notice(&method, &params, line, out),
-            Incoming::Other if line.trim().is_empty() => {}
-            Incoming::Other => out.push(Output::Event(log(
-                LogLevel::Debug,
-                format!("stdout: {line}"),
-            ))),
+            Incoming::Other => no_frame(line, out),
         }
     }
 
@@ -236,7 +218,7 @@ impl Run {
                 let version = version.split(' ').next().unwrap_or_default();
                 version.clone_into(&mut self.version);
                 let initialized = self.rpc.notify("initialized", None);
-                self.write(initialized, out);
+                self.stdin.write(initialized, out);
                 self.open_thread(out);
             }
             Call::Thread => self.opened(&result, out),
@@ -302,10 +284,7 @@ impl Run {
             return;
         }
         self.turn = Some(turn);
-        out.push(Output::Event(EventBody::Status {
-            status: "running".to_owned(),
-            session_id: self.thread.clone(),
-        }));
+        out.push(Output::Event(running(self.thread.as_deref())));
         if self.interrupted {
             self.interrupt(out);
         }
@@ -315,11 +294,7 @@ impl Run {
         let (Some(thread), Some(turn)) = (&self.thread, &self.turn) else {
             // Once the turn was asked for, its name comes with the answer.
             if !self.rpc.waits(Call::Turn) {
-                let fault = Fault::new(
-                    FailureClass::Cancelled,
-                    "the run was interrupted before its turn began",
-                );
-                self.fail(fault, out);
+                self.fail(Fault::interrupted_early(), out);
             }
             return;
         };
@@ -350,9 +325,7 @@ impl Run {
             self.rejection = Some(fault.message.clone());
         }
         self.judgement = Some(judgement);
-        if std::mem::take(&mut self.input_open) {
-            out.push(Output::CloseStdin);
-        }
+        self.stdin.close(out);
         wait(LINGER_TIMER, LINGER, out);
     }
 
@@ -373,23 +346,16 @@ impl Run {
         self.items.close(&mut events);
         out.extend(events.into_iter().map(Output::Event));
         let judgement = self.judgement.take().unwrap_or_else(|| {
-            Err(match self.fault.take() {
-                _ if self.interrupted => Fault::new(
-                    FailureClass::Cancelled,
-                    "the run was interrupted before it had a result",
-                ),
-                Some(fault) => fault,
-                None => Fault::new(FailureClass::CliCrashed, "codex ended without a result"),
-            })
+            let fault = self.fault.take().filter(|_| !self.interrupted);
+            Err(fault.unwrap_or_else(|| Fault::no_result("codex", self.interrupted)))
         });
-        let resume = match (&self.asked, self.rejection.take()) {
-            (None, _) => ResumeOutcome::NotAsked,
-            (Some(_), Some(words)) => ResumeOutcome::Rejected(words),
-            (Some(asked), None) if self.thread.is_some() => {
-                ResumeOutcome::Continued(format!("codex resumed thread {asked}"))
-            }
-            (Some(_), None) => ResumeOutcome::Unknown("codex opened no thread".to_owned()),
-        };
+        let resume = resume_outcome(
+            self.asked.as_deref(),
+            self.rejection.take(),
+            self.thread.is_some(),
+            "codex resumed thread",
+            "codex opened no thread",
+        );
         // A new thread without a turn was never kept.
         let kept = self.asked.is_some() || self.turn.is_some();
         let ending = Ending {
@@ -402,8 +368,4 @@ impl Run {
         };
         out.push(Output::Done(ending.result()));
     }
-}
-
-fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
-    out.push(Output::SetTimer { id, after });
 }

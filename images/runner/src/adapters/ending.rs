@@ -27,6 +27,36 @@ impl Fault {
             message: cut(message.into(), limits::MESSAGE_BYTES),
         }
     }
+
+    /// `cli` wrote a line that no frame may have. It may have been a question, and an unanswered one stops
+    /// the turn; or the end.
+    pub(super) fn too_long(cli: &str, bytes: u64) -> Self {
+        let message = format!("{cli} wrote a line of {bytes} bytes, which no frame may have");
+        Self::new(FailureClass::CliCrashed, message)
+    }
+
+    /// `cli` did not come to its turn in time.
+    pub(super) fn late(cli: &str) -> Self {
+        let message = format!("{cli} did not answer in time, before its turn began");
+        Self::new(FailureClass::CliCrashed, message)
+    }
+
+    /// An interrupt came before the turn.
+    pub(super) fn interrupted_early() -> Self {
+        let message = "the run was interrupted before its turn began";
+        Self::new(FailureClass::Cancelled, message)
+    }
+
+    /// The run ended without a result: by an interrupt, or `cli` did by itself.
+    pub(super) fn no_result(cli: &str, interrupted: bool) -> Self {
+        if interrupted {
+            let message = "the run was interrupted before it had a result";
+            Self::new(FailureClass::Cancelled, message)
+        } else {
+            let message = format!("{cli} ended without a result");
+            Self::new(FailureClass::CliCrashed, message)
+        }
+    }
 }
 
 /// Everything that a result is made of.
@@ -69,6 +99,23 @@ impl Ending {
             usage: self.usage,
             resume: self.resume,
         }
+    }
+}
+
+/// What became of the conversation `asked` for: rejected with these words, or gone on with as one was `opened`.
+/// `continued` and `unknown` say so.
+pub(super) fn resume_outcome(
+    asked: Option<&str>,
+    rejection: Option<String>,
+    opened: bool,
+    continued: &str,
+    unknown: &str,
+) -> ResumeOutcome {
+    match (asked, rejection) {
+        (None, _) => ResumeOutcome::NotAsked,
+        (Some(_), Some(words)) => ResumeOutcome::Rejected(words),
+        (Some(asked), None) if opened => ResumeOutcome::Continued(format!("{continued} {asked}")),
+        (Some(_), None) => ResumeOutcome::Unknown(unknown.to_owned()),
     }
 }
 

@@ -61,6 +61,14 @@ pub(in crate::adapters) fn content_text(content: Option<&Value>) -> String {
     }
 }
 
+/// The turn runs, in this conversation.
+pub(in crate::adapters) fn running(session: Option<&str>) -> EventBody {
+    EventBody::Status {
+        status: "running".to_owned(),
+        session_id: session.map(str::to_owned),
+    }
+}
+
 /// A remark for the log, cut at a character boundary.
 pub(in crate::adapters) fn log(level: LogLevel, content: impl Into<String>) -> EventBody {
     EventBody::Log {

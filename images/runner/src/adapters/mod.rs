@@ -4,11 +4,13 @@ mod acp;
 mod calls;
 mod claude;
 mod codex;
+mod command;
 mod ending;
 mod flags;
 mod frame;
 mod json_rpc;
 mod pi;
+mod pipes;
 mod stores;
 mod stream_json;
 

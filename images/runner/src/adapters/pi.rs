@@ -12,11 +12,12 @@ use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use self::talk::Talk;
-use super::ending::{Ending, Fault, Judgement};
-use super::frame::{count, cut, flag, log, parse, text};
+use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::frame::{count, cut, flag, log, parse, running, text};
+use super::pipes::{self, Stdin, no_frame, wait};
 use crate::adapter::{
     Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    ResumeOutcome, TimerId,
+    TimerId,
 };
 use crate::classify;
 
@@ -97,7 +98,7 @@ struct Run {
     /// It has come to its end, and may yet try again.
     ended: bool,
     judgement: Option<Judgement>,
-    input_closed: bool,
+    stdin: Stdin,
     interrupted: bool,
     done: bool,
 }
@@ -113,23 +114,17 @@ impl Adapter for Run {
                 wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
-            Input::StdoutTooLong(bytes) => {
-                // It may have been the end.
-                let message = format!("pi wrote a line of {bytes} bytes, which no frame may have");
-                self.fail(Fault::new(FailureClass::CliCrashed, message), out);
-            }
+            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long("pi", bytes), out),
             Input::Stderr(line) => {
                 let line = String::from_utf8_lossy(line);
-                let words = format!("stderr: {line}");
-                out.push(Output::Event(log(LogLevel::Debug, words)));
+                pipes::stderr(&line, out);
                 if self.asked.is_some() && !self.begun && rejects_session(&line) {
                     self.reject(line.into_owned(), out);
                 }
             }
             Input::Timer(HANDSHAKE_TIMER) => {
                 if !self.prompted && !self.begun {
-                    let message = "pi did not answer in time, before its turn began";
-                    self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                    self.fail(Fault::late("pi"), out);
                 }
             }
             Input::Timer(REST_TIMER) => {
@@ -143,8 +138,7 @@ impl Adapter for Run {
             Input::Host(HostCommand::Interrupt) => {
                 let again = std::mem::replace(&mut self.interrupted, true);
                 if !self.prompted && !self.begun {
-                    let message = "the run was interrupted before its turn began";
-                    self.fail(Fault::new(FailureClass::Cancelled, message), out);
+                    self.fail(Fault::interrupted_early(), out);
                 } else if !again {
                     self.write(&json!({"id": ABORT, "type": "abort"}), out);
                 }
@@ -155,19 +149,14 @@ impl Adapter for Run {
 
 impl Run {
     fn write(&self, frame: &Value, out: &mut Vec<Output>) {
-        if !self.input_closed {
-            let mut line = frame.to_string().into_bytes();
-            line.push(b'\n');
-            out.push(Output::Write(line));
-        }
+        let mut line = frame.to_string().into_bytes();
+        line.push(b'\n');
+        self.stdin.write(line, out);
     }
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
         let Some(frame) = parse(line) else {
-            if !line.trim().is_empty() {
-                let words = format!("stdout: {line}");
-                out.push(Output::Event(log(LogLevel::Debug, words)));
-            }
+            no_frame(line, out);
             return;
         };
         let message = frame.get("message").unwrap_or(&Value::Null);
@@ -259,10 +248,7 @@ impl Run {
     fn works(&mut self, out: &mut Vec<Output>) {
         self.ended = false;
         if !std::mem::replace(&mut self.begun, true) {
-            out.push(Output::Event(EventBody::Status {
-                status: "running".to_owned(),
-                session_id: self.session.clone(),
-            }));
+            out.push(Output::Event(running(self.session.as_deref())));
         }
     }
 
@@ -279,9 +265,7 @@ impl Run {
             }
         }
         self.judgement = Some(judgement);
-        if !std::mem::replace(&mut self.input_closed, true) {
-            out.push(Output::CloseStdin);
-        }
+        self.stdin.close(out);
         wait(LINGER_TIMER, LINGER, out);
     }
 
@@ -306,21 +290,15 @@ impl Run {
             if self.ended || self.talk.failed() {
                 return self.talk.judge(self.interrupted);
             }
-            Err(if self.interrupted {
-                let message = "the run was interrupted before it had a result";
-                Fault::new(FailureClass::Cancelled, message)
-            } else {
-                Fault::new(FailureClass::CliCrashed, "pi ended without a result")
-            })
+            Err(Fault::no_result("pi", self.interrupted))
         });
-        let resume = match (&self.asked, self.rejection.take()) {
-            (None, _) => ResumeOutcome::NotAsked,
-            (Some(_), Some(words)) => ResumeOutcome::Rejected(words),
-            (Some(asked), None) if self.session.is_some() => {
-                ResumeOutcome::Continued(format!("pi went on with session {asked}"))
-            }
-            (Some(_), None) => ResumeOutcome::Unknown("pi named no session".to_owned()),
-        };
+        let resume = resume_outcome(
+            self.asked.as_deref(),
+            self.rejection.take(),
+            self.session.is_some(),
+            "pi went on with session",
+            "pi named no session",
+        );
         // A new conversation without a word was never kept.
         let kept = self.asked.is_some() || self.begun;
         let ending = Ending {
@@ -343,8 +321,4 @@ fn retry_notice(frame: &Value) -> String {
         count(frame, "maxAttempts"),
         count(frame, "delayMs"),
     )
-}
-
-fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
-    out.push(Output::SetTimer { id, after });
 }

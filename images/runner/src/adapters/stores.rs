@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::adapter::Place;
+
 /// Entries that are looked at. An agent can fill its own store with as many as it likes.
 const ENTRIES: usize = 20_000;
 
@@ -11,9 +13,33 @@ pub(super) fn is_uuid(id: &str) -> bool {
         && id.chars().all(|c| c == '-' || c.is_ascii_hexdigit())
 }
 
+/// The folder of a CLI, which `variable` may move from its usual place in the home.
+pub(super) fn folder(place: &Place<'_>, variable: &str, usual: &str) -> PathBuf {
+    match place.env.get(variable) {
+        Some(moved) if !moved.is_empty() => PathBuf::from(moved),
+        _ => place.home.join(usual),
+    }
+}
+
+/// Every file of a conversation that `is_it` knows; see [`crate::adapter::Provider::session_files`]. `none` is
+/// a name that no file has.
+pub(super) fn look(
+    store: &Path,
+    depth: u32,
+    none: &str,
+    is_it: impl Fn(&str) -> bool,
+) -> Vec<PathBuf> {
+    match find(store, depth, is_it) {
+        None => Vec::new(),
+        // The answer is that it is not there, not that nobody can tell.
+        Some(found) if found.is_empty() => vec![store.join(none)],
+        Some(found) => found,
+    }
+}
+
 /// The files `depth` folders below `root` whose name `is_it` knows. `None` when there are more than can be
 /// looked at, which says nothing about any of them. Links to folders are not followed.
-pub(super) fn find(root: &Path, depth: u32, is_it: impl Fn(&str) -> bool) -> Option<Vec<PathBuf>> {
+fn find(root: &Path, depth: u32, is_it: impl Fn(&str) -> bool) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = ENTRIES;
     let mut folders = vec![(root.to_path_buf(), depth)];

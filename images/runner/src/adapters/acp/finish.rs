@@ -4,8 +4,8 @@ use protocol::FailureClass;
 
 use super::run::Run;
 use super::verdict;
-use crate::adapter::{Exit, Output, ResumeOutcome};
-use crate::adapters::ending::{Ending, Fault, Judgement};
+use crate::adapter::{Exit, Output};
+use crate::adapters::ending::{Ending, Fault, Judgement, resume_outcome};
 use crate::adapters::frame::text;
 use crate::classify;
 
@@ -24,24 +24,15 @@ impl Run {
             self.rejection = Some(fault.message.clone());
         }
         let id = self.dialect.id;
-        let resume = match (
-            self.launch.resume.take(),
+        let doubt = self.doubt.take();
+        let resume = resume_outcome(
+            self.launch.resume.as_deref(),
             self.rejection.take(),
-            self.doubt.take(),
-        ) {
-            (None, _, _) => (None, ResumeOutcome::NotAsked),
-            (asked, Some(words), _) => (asked, ResumeOutcome::Rejected(words)),
-            (asked, None, Some(words)) => (asked, ResumeOutcome::Unknown(words)),
-            (Some(asked), None, None) => {
-                let outcome = if self.session.is_some() {
-                    ResumeOutcome::Continued(format!("{id} went on with session {asked}"))
-                } else {
-                    ResumeOutcome::Unknown(format!("{id} opened no session"))
-                };
-                (Some(asked), outcome)
-            }
-        };
-        let (asked, resume) = resume;
+            self.session.is_some() && doubt.is_none(),
+            &format!("{id} went on with session"),
+            &doubt.unwrap_or_else(|| format!("{id} opened no session")),
+        );
+        let asked = self.launch.resume.take();
         // Some do not keep a new session that failed before its first prompt.
         let kept = asked.is_some() || self.begun;
         let ending = Ending {
@@ -60,7 +51,6 @@ impl Run {
             return Err(fault);
         }
         let id = self.dialect.id;
-        let ended = |words: &str| Fault::new(FailureClass::CliCrashed, format!("{id} {words}"));
         match self.answer.take() {
             Some(Ok(result)) => {
                 let silent = !self.updates.active() && self.updates.notices().is_empty();
@@ -77,12 +67,10 @@ impl Run {
                     verdict::judge(self.dialect, &result, &self.updates, self.interrupted);
                 self.with_stderr(judgement)
             }
-            Some(Err(_)) | None if self.interrupted => Err(Fault::new(
-                FailureClass::Cancelled,
-                "the run was interrupted before it had a result",
-            )),
-            Some(Err(refusal)) => Err(verdict::of_refusal(&refusal, "the turn failed")),
-            None => Err(ended("ended without a result")),
+            Some(Err(refusal)) if !self.interrupted => {
+                Err(verdict::of_refusal(&refusal, "the turn failed"))
+            }
+            Some(Err(_)) | None => Err(Fault::no_result(id, self.interrupted)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use protocol::{EventBody, FailureClass, LogLevel, limits};
+use protocol::{FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use super::dialect::{Dialect, Model, Resume};
@@ -14,8 +14,9 @@ use super::updates::Updates;
 use super::{permissions, verdict};
 use crate::adapter::{Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
-use crate::adapters::frame::{cut, log, text};
+use crate::adapters::frame::{cut, log, running, text};
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
+use crate::adapters::pipes::{self, Stdin, no_frame, wait};
 
 /// Each step between the first answer and the prompt takes no longer.
 const HANDSHAKE: Duration = Duration::from_secs(60);
@@ -65,7 +66,7 @@ pub(super) struct Run {
     /// The answer to the prompt.
     pub(super) answer: Option<Result<Value, Refusal>>,
     pub(super) fault: Option<Fault>,
-    pub(super) input_open: bool,
+    pub(super) stdin: Stdin,
     pub(super) interrupted: bool,
     pub(super) done: bool,
 }
@@ -88,31 +89,21 @@ impl Adapter for Run {
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
-                // It may have been a question, and an unanswered one stops the turn.
-                let message = format!(
-                    "{} wrote a line of {bytes} bytes, which no frame may have",
-                    self.dialect.id
-                );
-                self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                self.fail(Fault::too_long(self.dialect.id, bytes), out);
             }
             Input::Stderr(line) => {
                 let line = String::from_utf8_lossy(line);
                 self.stderr.line(&line);
-                let words = format!("stderr: {line}");
-                out.push(Output::Event(log(LogLevel::Debug, words)));
+                pipes::stderr(&line, out);
             }
             Input::Timer(HANDSHAKE_TIMER) => {
                 if !self.prompted {
-                    let message = format!(
-                        "{} did not answer in time, before its turn began",
-                        self.dialect.id
-                    );
-                    self.fail(Fault::new(FailureClass::CliCrashed, message), out);
+                    self.fail(Fault::late(self.dialect.id), out);
                 }
             }
             Input::Timer(QUIET_TIMER | QUIET_AT_MOST_TIMER) => {
-                if self.answer.is_some() && std::mem::take(&mut self.input_open) {
-                    out.push(Output::CloseStdin);
+                if self.answer.is_some() && self.stdin.is_open() {
+                    self.stdin.close(out);
                     wait(LINGER_TIMER, LINGER, out);
                 }
             }
@@ -143,21 +134,15 @@ impl Run {
             stderr: Stderr::default(),
             answer: None,
             fault: None,
-            input_open: true,
+            stdin: Stdin::default(),
             interrupted: false,
             done: false,
         }
     }
 
-    fn write(&self, line: Vec<u8>, out: &mut Vec<Output>) {
-        if self.input_open {
-            out.push(Output::Write(line));
-        }
-    }
-
     fn call(&mut self, call: Call, method: &str, params: &Value, out: &mut Vec<Output>) {
         let line = self.rpc.call(call, method, params);
-        self.write(line, out);
+        self.stdin.write(line, out);
     }
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
@@ -165,11 +150,7 @@ impl Run {
             Incoming::Answer { call, result } => self.answered(call, result, out),
             Incoming::Request { id, method, params } => self.asked(&id, &method, &params, out),
             Incoming::Notice { method, params } => self.notice(&method, &params, line, out),
-            Incoming::Other if line.trim().is_empty() => {}
-            Incoming::Other => out.push(Output::Event(log(
-                LogLevel::Debug,
-                format!("stdout: {line}"),
-            ))),
+            Incoming::Other => no_frame(line, out),
         }
     }
 
@@ -344,7 +325,7 @@ impl Run {
                 self.rpc.refuse(id, method)
             }
         };
-        self.write(line, out);
+        self.stdin.write(line, out);
     }
 
     /// True for what is of our session and of this turn: a session that is loaded tells its history again.
@@ -377,22 +358,18 @@ impl Run {
     /// The agent works: from now on the session can be gone on with.
     fn begin(&mut self, out: &mut Vec<Output>) {
         if !std::mem::replace(&mut self.begun, true) {
-            out.push(Output::Event(EventBody::Status {
-                status: "running".to_owned(),
-                session_id: self.session.clone(),
-            }));
+            out.push(Output::Event(running(self.session.as_deref())));
         }
     }
 
     fn interrupt(&mut self, out: &mut Vec<Output>) {
         let again = std::mem::replace(&mut self.interrupted, true);
         if !self.prompted {
-            let message = "the run was interrupted before its turn began";
-            self.fail(Fault::new(FailureClass::Cancelled, message), out);
+            self.fail(Fault::interrupted_early(), out);
         } else if self.answer.is_none() && !again {
             let params = json!({"sessionId": self.session});
             let line = self.rpc.notify("session/cancel", Some(&params));
-            self.write(line, out);
+            self.stdin.write(line, out);
         }
     }
 
@@ -408,8 +385,4 @@ impl Run {
         self.fault = Some(fault);
         self.finish(None, out);
     }
-}
-
-fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
-    out.push(Output::SetTimer { id, after });
 }

@@ -195,15 +195,8 @@ mod tests {
 
     fn launch(model: Option<&str>) -> Launch {
         Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
             model: model.map(str::to_owned),
-            cwd: "/w".into(),
-            home: "/h".into(),
-            root: false,
-            resume: None,
-            message: String::new(),
+            ..crate::testing::launch()
         }
     }
 

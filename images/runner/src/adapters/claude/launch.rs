@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::control;
 use crate::adapter::{CommandLine, Launch, Place};
-use crate::adapters::flags::{self, Reserved, Takes};
-use crate::adapters::stores::is_uuid;
+use crate::adapters::command::{Parts, option};
+use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::stores::{self, is_uuid};
 
 /// Tools that wait for someone who is not there, or promise to come back after the process is gone.
 const DISALLOWED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate,Monitor";
@@ -29,43 +30,20 @@ const RESERVED: &Reserved = &[
 
 /// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
-    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, RESERVED, "launchPrefix");
-    let (args, more) = flags::keep(&launch.args, RESERVED, "args");
-    notes.extend(more);
-
-    let mut argv = if launch.command.is_empty() {
-        vec!["claude".to_owned()]
-    } else {
-        launch.command.clone()
-    };
-    argv.extend(prefix);
-    argv.extend(
-        [
-            "-p",
-            "--output-format",
-            "stream-json",
-            "--input-format",
-            "stream-json",
-            "--verbose",
-        ]
-        .map(str::to_owned),
-    );
-    argv.extend(
-        [
-            "--permission-mode",
-            "bypassPermissions",
-            "--disallowedTools",
-            DISALLOWED,
-        ]
-        .map(str::to_owned),
-    );
-    for (name, value) in [("--model", &launch.model), ("--resume", &launch.resume)] {
-        if let Some(value) = value {
-            argv.extend([name.to_owned(), value.clone()]);
-        }
-    }
-    argv.extend(args);
-
+    let mut args = vec![
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--verbose",
+        "--permission-mode",
+        "bypassPermissions",
+        "--disallowedTools",
+        DISALLOWED,
+    ];
+    args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--resume", launch.resume.as_deref()));
     let mut env = vec![
         ("DISABLE_AUTOUPDATER", "1"),
         ("NO_COLOR", "1"),
@@ -78,15 +56,15 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     }
     let mut stdin = control::initialize();
     stdin.extend(control::user_message(&launch.message));
-    CommandLine {
-        argv,
-        env_defaults: env
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect(),
+    let parts = Parts {
+        program: "claude",
+        reserved: RESERVED,
+        args,
+        env,
         stdin,
-        notes,
-    }
+        ..Parts::default()
+    };
+    parts.line(launch)
 }
 
 /// The one file in which `session` may lie.
@@ -94,10 +72,7 @@ pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Ve
     if !is_uuid(session) {
         return Vec::new();
     }
-    let root = match place.env.get("CLAUDE_CONFIG_DIR") {
-        Some(moved) if !moved.is_empty() => PathBuf::from(moved),
-        _ => place.home.join(".claude"),
-    };
+    let root = stores::folder(place, "CLAUDE_CONFIG_DIR", ".claude");
     let folder = project_folder(&place.cwd.to_string_lossy());
     vec![
         root.join("projects")
@@ -126,22 +101,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::testing::{launch, words};
 
     const ID: &str = "6b1c1c5e-8a7e-4a3f-9f0e-2d3c4b5a6978";
-
-    fn launch() -> Launch {
-        Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
-            model: None,
-            cwd: "/workspace/work".into(),
-            home: "/workspace/home".into(),
-            root: false,
-            resume: None,
-            message: "Say \"hi\"\nplease".to_owned(),
-        }
-    }
 
     fn argv(launch: &Launch) -> String {
         command_line(launch).argv.join(" ")
@@ -154,15 +116,9 @@ mod tests {
     fn command_lines() {
         assert_eq!(argv(&launch()), format!("claude {FIXED}"));
         let full = Launch {
-            command: vec!["/opt/claude".to_owned()],
-            launch_prefix: vec![
-                "wrapped".to_owned(),
-                "--effort".to_owned(),
-                "high".to_owned(),
-            ],
-            args: ["--permission-mode=plan", "--add-dir", "'/a b'", "-c"]
-                .map(str::to_owned)
-                .to_vec(),
+            command: words(&["/opt/claude"]),
+            launch_prefix: words(&["wrapped", "--effort", "high"]),
+            args: words(&["--permission-mode=plan", "--add-dir", "'/a b'", "-c"]),
             model: Some("m-1".to_owned()),
             resume: Some(ID.to_owned()),
             ..launch()

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::adapter::{CommandLine, Launch, Place};
-use crate::adapters::flags::{self, Reserved, Takes};
+use crate::adapters::command::Parts;
+use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::stores::{self, is_uuid};
 
 /// How it is spoken to is ours to choose.
@@ -21,29 +22,17 @@ const SETTINGS: &[&str] = &[
 /// Folders between the store and a file: year, month, day.
 const DEPTH: u32 = 3;
 
-/// The command line of one run. Everything else is said once it runs.
+/// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
-    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, RESERVED, "launchPrefix");
-    let (args, more) = flags::keep(&launch.args, RESERVED, "args");
-    notes.extend(more);
-
-    let mut argv = if launch.command.is_empty() {
-        vec!["codex".to_owned()]
-    } else {
-        launch.command.clone()
+    let parts = Parts {
+        program: "codex",
+        reserved: RESERVED,
+        args: vec!["app-server", "--listen", "stdio://"],
+        last: SETTINGS.iter().flat_map(|set| ["-c", set]).collect(),
+        env: vec![("NO_COLOR", "1")],
+        ..Parts::default()
     };
-    argv.extend(prefix);
-    argv.extend(["app-server", "--listen", "stdio://"].map(str::to_owned));
-    argv.extend(args);
-    for setting in SETTINGS {
-        argv.extend(["-c".to_owned(), (*setting).to_owned()]);
-    }
-    CommandLine {
-        argv,
-        env_defaults: vec![("NO_COLOR".to_owned(), "1".to_owned())],
-        stdin: Vec::new(),
-        notes,
-    }
+    parts.line(launch)
 }
 
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
@@ -51,20 +40,11 @@ pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Ve
     if !is_uuid(session) {
         return Vec::new();
     }
-    let home = match place.env.get("CODEX_HOME") {
-        Some(moved) if !moved.is_empty() => PathBuf::from(moved),
-        _ => place.home.join(".codex"),
-    };
-    let store = home.join("sessions");
+    let store = stores::folder(place, "CODEX_HOME", ".codex").join("sessions");
     let ends = [format!("-{session}.jsonl"), format!("-{session}.jsonl.zst")];
     let is_it =
         |name: &str| name.starts_with("rollout-") && ends.iter().any(|end| name.ends_with(end));
-    match stores::find(&store, DEPTH, is_it) {
-        None => Vec::new(),
-        // A name that no file has: the answer is that it is not there, not that nobody can tell.
-        Some(found) if found.is_empty() => vec![store.join(format!("rollout-{session}.jsonl"))],
-        Some(found) => found,
-    }
+    stores::look(&store, DEPTH, &format!("rollout-{session}.jsonl"), is_it)
 }
 
 #[cfg(test)]
@@ -73,27 +53,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::testing::{launch, words};
 
     const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
     const OURS: &str = "-c check_for_update_on_startup=false -c analytics.enabled=false -c features.multi_agent=false";
-
-    fn launch() -> Launch {
-        Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
-            model: None,
-            cwd: "/workspace/work".into(),
-            home: "/workspace/home".into(),
-            root: false,
-            resume: None,
-            message: "Say hi please".to_owned(),
-        }
-    }
-
-    fn words(words: &[&str]) -> Vec<String> {
-        words.iter().map(ToString::to_string).collect()
-    }
 
     #[test]
     fn command_lines() {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use crate::adapter::{CommandLine, Launch, Place};
-use crate::adapters::flags::{self, Reserved, Takes};
+use crate::adapters::command::{Parts, option};
+use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::stores::{self, is_uuid};
 
 /// How it is spoken to, and the conversation, are ours to choose.
@@ -24,35 +25,20 @@ const RESERVED: &Reserved = &[
 /// Folders between the store and a file: one for each working directory.
 const DEPTH: u32 = 1;
 
-/// The command line of one run. Everything else is said once it runs.
+/// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
-    let (prefix, mut notes) = flags::keep(&launch.launch_prefix, RESERVED, "launchPrefix");
-    let (args, more) = flags::keep(&launch.args, RESERVED, "args");
-    notes.extend(more);
-
-    let mut argv = if launch.command.is_empty() {
-        vec!["pi".to_owned()]
-    } else {
-        launch.command.clone()
+    let mut args = vec!["--mode", "rpc"];
+    args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--session", launch.resume.as_deref()));
+    let parts = Parts {
+        program: "pi",
+        reserved: RESERVED,
+        args,
+        // Behind an allow-list a look for updates would only run into its time-out.
+        env: vec![("NO_COLOR", "1"), ("PI_OFFLINE", "1")],
+        ..Parts::default()
     };
-    argv.extend(prefix);
-    argv.extend(["--mode", "rpc"].map(str::to_owned));
-    for (name, value) in [("--model", &launch.model), ("--session", &launch.resume)] {
-        if let Some(value) = value {
-            argv.extend([name.to_owned(), value.clone()]);
-        }
-    }
-    argv.extend(args);
-    // Behind an allow-list a look for updates would only run into its time-out.
-    let env = [("NO_COLOR", "1"), ("PI_OFFLINE", "1")];
-    CommandLine {
-        argv,
-        env_defaults: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .to_vec(),
-        stdin: Vec::new(),
-        notes,
-    }
+    parts.line(launch)
 }
 
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
@@ -60,18 +46,11 @@ pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
     if !is_uuid(session) {
         return Vec::new();
     }
-    let home = match place.env.get("PI_CODING_AGENT_DIR") {
-        Some(moved) if !moved.is_empty() => PathBuf::from(moved),
-        _ => place.home.join(".pi/agent"),
-    };
-    let store = home.join("sessions");
+    let store = stores::folder(place, "PI_CODING_AGENT_DIR", ".pi/agent").join("sessions");
     let end = format!("_{session}.jsonl");
-    match stores::find(&store, DEPTH, |name| name.ends_with(&end)) {
-        None => Vec::new(),
-        // A name that no file has: the answer is that it is not there, not that nobody can tell.
-        Some(found) if found.is_empty() => vec![store.join(format!("{session}.jsonl"))],
-        Some(found) => found,
-    }
+    stores::look(&store, DEPTH, &format!("{session}.jsonl"), |name| {
+        name.ends_with(&end)
+    })
 }
 
 #[cfg(test)]
@@ -80,28 +59,14 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::testing::{launch, words};
 
     const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
-
-    fn launch() -> Launch {
-        Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
-            model: None,
-            cwd: "/workspace/work".into(),
-            home: "/workspace/home".into(),
-            root: false,
-            resume: None,
-            message: "Say hi please".to_owned(),
-        }
-    }
 
     #[test]
     fn command_lines() {
         let argv = |launch: &Launch| command_line(launch).argv.join(" ");
         assert_eq!(argv(&launch()), "pi --mode rpc");
-        let words = |words: &[&str]| -> Vec<_> { words.iter().map(ToString::to_string).collect() };
         let full = Launch {
             command: words(&["/opt/pi"]),
             launch_prefix: words(&["wrapped", "-p"]),
