@@ -9,6 +9,10 @@ use crds::{Agent, AgentTask, Runtime};
 pub(crate) struct Cached(pub(crate) Catalog);
 
 impl api::Definitions for Cached {
+    fn is_complete(&self) -> bool {
+        self.0.is_complete()
+    }
+
     fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {
         self.0.task(namespace, name)
     }
@@ -34,6 +38,10 @@ impl api::Definitions for Cached {
 pub(crate) struct Nothing;
 
 impl api::Definitions for Nothing {
+    fn is_complete(&self) -> bool {
+        false
+    }
+
     fn task(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentTask>> {
         None
     }

@@ -20,6 +20,8 @@ use crate::rights::Rights;
 
 /// What the cluster defines, as far as it is known now. Answers at once: it is asked within requests.
 pub trait Definitions: Send + Sync + 'static {
+    /// False until everything was listed once: what is not known yet looks as if it were not there.
+    fn is_complete(&self) -> bool;
     /// The AgentTask of this name.
     fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>>;
     /// The Agent of this name.

@@ -49,6 +49,19 @@ impl Catalog {
         Self(caches)
     }
 
+    /// True once namespaces and all that the API is asked about were listed.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let Caches {
+            tasks,
+            agents,
+            runtimes,
+            namespaces,
+            ..
+        } = &self.0;
+        tasks.is_ready() && agents.is_ready() && runtimes.is_ready() && namespaces.is_ready()
+    }
+
     /// An AgentTask.
     #[must_use]
     pub fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {

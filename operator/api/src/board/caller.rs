@@ -51,6 +51,13 @@ impl<R: Right> FromRequestParts<Shared> for BoardCaller<R> {
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
         // Who calls comes before what the path says: nobody unknown learns anything of it.
         let presented = Presented::from_request_parts(parts, state).await?;
+        // Readiness keeps others away by then, but not at once, as when the operator's process is made anew in its
+        // pod. A write would find no agent and wake nobody, for good.
+        if !state.definitions.is_complete() {
+            return Err(Failure::unavailable(
+                "the operator has just started and does not know the cluster yet; try again",
+            ));
+        }
         let named = segment(parts, state, "w").await?;
         let (acting, who) = match presented {
             Presented::Person(caller) => as_person::<R>(state, caller, &named).await?,

@@ -1,7 +1,7 @@
 //! A server and its store for each test, and short words for what the tests do with them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -58,9 +58,14 @@ pub(crate) struct Cluster {
     pub(crate) tasks: Mutex<HashMap<String, Arc<AgentTask>>>,
     pub(crate) agents: Mutex<HashMap<String, Arc<Agent>>>,
     pub(crate) runtimes: Mutex<HashMap<String, Arc<Runtime>>>,
+    pub(crate) is_being_listed: AtomicBool,
 }
 
 impl Definitions for Cluster {
+    fn is_complete(&self) -> bool {
+        !self.is_being_listed.load(Ordering::Acquire)
+    }
+
     fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {
         self.tasks
             .lock()

@@ -38,6 +38,21 @@ both! {
         assert_eq!(open["resolved"], false);
     }
 
+    async fn nothing_is_written_that_would_find_no_agent_only_because_none_is_listed_yet(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let issue = ada.issue("x").await;
+        let agent = Voice::agent(&bed, working_on(&bed, &issue).await).await;
+        let path = format!("/issues/{issue}/comments");
+        let listing = |now| bed.cluster.is_being_listed.store(now, std::sync::atomic::Ordering::Release);
+        listing(true);
+        for voice in [&ada, &agent] {
+            let refused = voice.post(&path, &json!({"body": MENTION})).await;
+            assert_eq!(refused.refusal(), (503, "unavailable".to_owned()));
+        }
+        listing(false);
+        queued(&ada.post(&path, &json!({"body": MENTION})).await.ok());
+    }
+
     async fn only_the_author_changes_a_comment(bed: Bed) {
         let (ada, eve) = (Voice::person(&bed, "ada").await, Voice::person(&bed, "eve").await);
         let issue = ada.issue("x").await;

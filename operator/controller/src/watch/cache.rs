@@ -137,6 +137,12 @@ impl<K: Resource> Cache<K> {
         let _ = self.ready.subscribe().wait_for(|ready| *ready).await;
     }
 
+    /// True once everything was listed.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        *self.ready.borrow()
+    }
+
     /// Takes in what a write of ours returned, unless something newer is known.
     pub fn observe(&self, object: K) -> Arc<K> {
         let object = Arc::new(object);
