@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use aho_corasick::AhoCorasick;
-use protocol::{EventBody, Evidence, Outcome, TaskResult};
+use protocol::{EventBody, TaskResult, texts};
 use serde_json::Value;
 
 /// Stands where a value was.
@@ -109,83 +109,21 @@ impl Redactor {
         }
     }
 
-    /// Takes the values out of every string and name of a JSON value.
-    pub fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.string(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
-            Value::Object(fields) => {
-                for (mut name, mut field) in std::mem::take(fields) {
-                    self.string(&mut name);
-                    self.value(&mut field);
-                    fields.insert(name, field);
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    /// Takes the values out of an event.
+    /// Takes the values out of an event. An id with a hole is no id.
     pub fn body(&self, body: &mut EventBody) {
-        match body {
-            EventBody::Text { content }
-            | EventBody::Thinking { content }
-            | EventBody::Error { content }
-            | EventBody::Log { content, .. } => self.string(content),
-            EventBody::ToolUse {
-                tool,
-                call_id,
-                input,
-            } => {
-                self.string(tool);
-                self.string(call_id);
-                self.value(input);
-            }
-            EventBody::ToolResult {
-                call_id,
-                tool,
-                output,
-                status: _,
-            } => {
-                self.string(call_id);
-                tool.iter_mut().for_each(|tool| self.string(tool));
-                self.string(output);
-            }
-            EventBody::Status { status, session_id } => {
-                self.string(status);
-                self.session(session_id);
-            }
+        if let EventBody::Status { session_id, .. } = body {
+            session_id.take_if(|id| self.text(id) != *id);
         }
+        texts::of_event(body, &|text| self.string(text));
     }
 
-    /// Takes the values out of a result.
+    /// Takes the values out of a result, and the ids with one in them.
     pub fn result(&self, result: &mut TaskResult) {
-        self.string(&mut result.output);
-        if let Outcome::Failed { message, .. } = &mut result.outcome {
-            self.string(message);
-        }
-        let resumed = &mut result.resumed;
-        for Evidence { evidence, .. } in [
-            &mut resumed.volume,
-            &mut resumed.workdir,
-            &mut resumed.session,
-            &mut resumed.provider,
-        ] {
-            self.string(evidence);
-        }
         result
             .provider_session
             .take_if(|session| self.text(&session.id) != session.id);
         result.retired_sessions.retain(|id| self.text(id) == *id);
-        for (mut model, usage) in std::mem::take(&mut result.usage) {
-            self.string(&mut model);
-            result.usage.insert(model, usage);
-        }
-    }
-
-    /// An id with a hole is no id.
-    fn session(&self, id: &mut Option<String>) {
-        id.take_if(|id| self.text(id) != *id);
+        texts::of_result(result, &|text| self.string(text));
     }
 }
 
@@ -231,7 +169,7 @@ mod tests {
             assert_eq!(redactor.text(text), wanted);
         }
         let mut value = json!({"sk-live-12345": ["a sk-live-12345", 1, null]});
-        redactor.value(&mut value);
+        texts::of_value(&mut value, &|text| redactor.string(text));
         assert_eq!(value, json!({"[redacted]": ["a [redacted]", 1, null]}));
         assert!(!format!("{redactor:?}").contains("live"));
     }

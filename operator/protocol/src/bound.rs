@@ -1,7 +1,7 @@
 //! What a runner says is cut to the sizes that the store and the status of a task are made for. A runner of
 //! ours keeps them; these are for one that does not.
 
-use crate::{Evidence, Outcome, ProviderSession, TaskResult, limits};
+use crate::{Outcome, ProviderSession, TaskResult, limits};
 
 /// Bytes of a sentence of evidence.
 const EVIDENCE_BYTES: usize = 512;
@@ -27,13 +27,7 @@ pub fn result(result: &mut TaskResult) {
     if let Outcome::Failed { message, .. } = &mut result.outcome {
         cut(message, limits::MESSAGE_BYTES);
     }
-    let resumed = &mut result.resumed;
-    for Evidence { evidence, .. } in [
-        &mut resumed.volume,
-        &mut resumed.workdir,
-        &mut resumed.session,
-        &mut resumed.provider,
-    ] {
+    for evidence in result.resumed.sentences() {
         cut(evidence, EVIDENCE_BYTES);
     }
     result

@@ -17,6 +17,7 @@ pub mod providers;
 pub mod redact;
 pub mod runner;
 mod state;
+pub mod texts;
 mod verdict;
 
 pub use credential::{Credential, InstallationKey, MacKey, Salt};

@@ -9,9 +9,8 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 use secrecy::{ExposeSecret as _, SecretString};
-use serde_json::Value;
 
-use crate::{AttemptId, Event, EventBody, Evidence, InstallationKey, Outcome, Salt, TaskResult};
+use crate::{AttemptId, Event, InstallationKey, Salt, TaskResult, texts};
 
 const REDACTED: &str = "[redacted]";
 /// How credentials begin: of tasks, of runners, of persons.
@@ -57,43 +56,12 @@ impl Redactor {
 
     /// Cleans every text of an event.
     pub fn event(&self, event: &mut Event) {
-        match &mut event.body {
-            EventBody::Text { content }
-            | EventBody::Thinking { content }
-            | EventBody::Error { content }
-            | EventBody::Log { content, .. } => self.text(content),
-            EventBody::ToolUse {
-                tool,
-                call_id,
-                input,
-            } => {
-                self.text(tool);
-                self.text(call_id);
-                self.value(input);
-            }
-            EventBody::ToolResult {
-                call_id,
-                tool,
-                output,
-                status: _,
-            } => {
-                self.text(call_id);
-                self.text(output);
-                tool.iter_mut().for_each(|tool| self.text(tool));
-            }
-            EventBody::Status { status, session_id } => {
-                self.text(status);
-                session_id.iter_mut().for_each(|id| self.text(id));
-            }
-        }
+        texts::of_event(&mut event.body, &|text| self.text(text));
     }
 
     /// Cleans every text of a result.
     pub fn result(&self, result: &mut TaskResult) {
-        self.text(&mut result.output);
-        if let Outcome::Failed { message, .. } = &mut result.outcome {
-            self.text(message);
-        }
+        texts::of_result(result, &|text| self.text(text));
         if let Some(session) = &mut result.provider_session {
             self.text(&mut session.provider);
             self.text(&mut session.id);
@@ -102,40 +70,6 @@ impl Redactor {
             .retired_sessions
             .iter_mut()
             .for_each(|id| self.text(id));
-        let resumed = &mut result.resumed;
-        for Evidence { evidence, .. } in [
-            &mut resumed.volume,
-            &mut resumed.workdir,
-            &mut resumed.session,
-            &mut resumed.provider,
-        ] {
-            self.text(evidence);
-        }
-        let usage = std::mem::take(&mut result.usage);
-        result.usage = usage
-            .into_iter()
-            .map(|(model, usage)| (self.cleaned(model), usage))
-            .collect();
-    }
-
-    fn value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => self.text(text),
-            Value::Array(values) => values.iter_mut().for_each(|value| self.value(value)),
-            Value::Object(fields) => {
-                let cleaned = std::mem::take(fields).into_iter().map(|(name, mut value)| {
-                    self.value(&mut value);
-                    (self.cleaned(name), value)
-                });
-                *fields = cleaned.collect();
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
-    }
-
-    fn cleaned(&self, mut text: String) -> String {
-        self.text(&mut text);
-        text
     }
 
     /// Cleans a text.
@@ -213,7 +147,9 @@ mod tests {
     }
 
     fn cleaned(text: &str) -> String {
-        redactor().cleaned(text.to_owned())
+        let mut text = text.to_owned();
+        redactor().text(&mut text);
+        text
     }
 
     #[test]

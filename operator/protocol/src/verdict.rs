@@ -104,6 +104,16 @@ pub struct Resumed {
 }
 
 impl Resumed {
+    /// The sentences of evidence.
+    pub fn sentences(&mut self) -> [&mut String; 4] {
+        [
+            &mut self.volume.evidence,
+            &mut self.workdir.evidence,
+            &mut self.session.evidence,
+            &mut self.provider.evidence,
+        ]
+    }
+
     /// Nothing is known about anything.
     #[must_use]
     pub fn unknown(why: &str) -> Self {
