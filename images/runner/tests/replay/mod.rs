@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use proptest::prelude::*;
 use protocol::{EventBody, FailureClass};
 use runner::adapter::{Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
 use runner::adapters;
@@ -88,6 +89,23 @@ impl Case {
         }
         run.end(self.exit())
     }
+}
+
+/// A recording's line with bytes of it replaced, or nothing of a recording at all.
+pub(crate) fn broken(lines: Vec<String>) -> impl Strategy<Value = Vec<u8>> {
+    let recorded = (
+        prop::sample::select(lines),
+        prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    )
+        .prop_map(|(line, changes)| {
+            let mut bytes = line.into_bytes();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes
+        });
+    prop_oneof![5 => recorded, 1 => prop::collection::vec(any::<u8>(), 0..200)]
 }
 
 pub(crate) fn folder(name: &str) -> PathBuf {

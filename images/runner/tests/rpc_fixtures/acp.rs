@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass as C, LogLevel, Outcome, ToolStatus};
-use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
+use crate::made_up::{self, ended, timers, written};
 use crate::of;
 use crate::replay::{Case, Run, result};
 
@@ -214,35 +215,7 @@ const ENDED: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"
 
 /// A run of the generic agent, made up for the test, after these lines.
 fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
-    let case = Case {
-        resume,
-        ..of("acp", "none", "none")
-    };
-    let mut run = Run::of(&case);
-    for line in lines {
-        run.give(Input::Stdout(line.as_bytes()));
-    }
-    run
-}
-
-fn timers(run: &Run) -> Vec<(TimerId, Duration)> {
-    let timer = |output: &Output| match output {
-        Output::SetTimer { id, after } => Some((*id, *after)),
-        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
-    };
-    run.out.iter().filter_map(timer).collect()
-}
-
-fn written(run: &Run, words: &str) -> usize {
-    let is_it = |output: &&Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words));
-    run.out.iter().filter(is_it).count()
-}
-
-fn ended(run: Run) -> Vec<Output> {
-    run.end(Exit {
-        code: Some(0),
-        signal: None,
-    })
+    made_up::run("acp", resume, lines)
 }
 
 #[test]
@@ -420,15 +393,7 @@ mod hermes {
     const RESUMED: &str = r#"{"id":2,"result":{}}"#;
 
     fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
-        let case = Case {
-            resume,
-            ..of("hermes", "none", "none")
-        };
-        let mut run = Run::of(&case);
-        for line in lines {
-            run.give(Input::Stdout(line.as_bytes()));
-        }
-        run
+        made_up::run("hermes", resume, lines)
     }
 
     #[test]

@@ -3,25 +3,8 @@
 use proptest::prelude::*;
 use runner::adapter::{Exit, HostCommand, Input, TimerId};
 
-use crate::replay::Run;
+use crate::replay::{Run, broken};
 use crate::{Case, folders};
-
-/// A recording's line with bytes of it replaced, or nothing of a recording at all.
-fn line(lines: Vec<String>) -> impl Strategy<Value = Vec<u8>> {
-    let recorded = (
-        prop::sample::select(lines),
-        prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
-    )
-        .prop_map(|(line, changes)| {
-            let mut bytes = line.into_bytes();
-            for (at, byte) in changes {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            bytes
-        });
-    prop_oneof![6 => recorded, 1 => prop::collection::vec(any::<u8>(), 0..200)]
-}
 
 /// Lines of one folder in any order, after a beginning that is as it should be.
 fn runs() -> impl Strategy<Value = (Case, usize, Vec<Vec<u8>>)> {
@@ -32,7 +15,7 @@ fn runs() -> impl Strategy<Value = (Case, usize, Vec<Vec<u8>>)> {
             .flat_map(Case::stdout)
             .filter(|line| !line.is_empty())
             .collect();
-        let lines = prop::collection::vec(line(lines), 0..30);
+        let lines = prop::collection::vec(broken(lines), 0..30);
         (prop::sample::select(cases), 0..8_usize, lines)
     })
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass as C, Outcome, ToolStatus};
-use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
+use crate::made_up::{self, ended, timer, written};
 use crate::replay::{Case, Run, result};
 
 const fn ok(name: &'static str) -> Case {
@@ -125,32 +126,7 @@ const FAILED: &str = r#"{"method":"turn/completed","params":{"threadId":"t","tur
 
 /// A run made up for the test, after these lines.
 fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
-    let case = Case {
-        resume,
-        ..crate::of("codex", "none", "none")
-    };
-    let mut run = Run::of(&case);
-    for line in lines {
-        run.give(Input::Stdout(line.as_bytes()));
-    }
-    run
-}
-
-/// The timer that was set last, with its time.
-fn timer(run: &Run) -> (TimerId, Duration) {
-    let timers = run.out.iter().rev();
-    let last = timers.filter_map(|output| match output {
-        Output::SetTimer { id, after } => Some((*id, *after)),
-        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
-    });
-    last.into_iter().next().expect("a timer was set")
-}
-
-fn ended(run: Run) -> Vec<Output> {
-    run.end(Exit {
-        code: Some(0),
-        signal: None,
-    })
+    made_up::run("codex", resume, lines)
 }
 
 #[test]
@@ -241,10 +217,6 @@ fn only_our_turn_counts() {
 
 #[test]
 fn an_interrupt_waits_for_the_name_of_the_turn() {
-    let written = |run: &Run, method: &str| {
-        let is_it = |output: &&Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(method));
-        run.out.iter().filter(is_it).count()
-    };
     for (lines, sent) in [
         (&[INITIALIZED, OPENED][..], 0),
         (&[INITIALIZED, OPENED, BEGAN], 1),

@@ -4,6 +4,7 @@
 mod acp;
 mod any_input;
 mod codex;
+mod made_up;
 mod pi;
 #[path = "../replay/mod.rs"]
 mod replay;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass as C, Outcome};
-use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
+use crate::made_up::{self, ended, timer, written};
 use crate::of;
 use crate::replay::{Case, Run, result};
 
@@ -112,43 +113,16 @@ const END: &str = r#"{"type":"agent_end","messages":[]}"#;
 const RETRY: &str = r#"{"type":"auto_retry_start","attempt":1,"maxAttempts":3,"delayMs":2000,"errorMessage":"529"}"#;
 
 fn run(resume: Option<&'static str>, lines: &[&str]) -> Run {
-    let case = Case {
-        resume,
-        ..of("pi", "none", "none")
-    };
-    let mut run = Run::of(&case);
-    for line in lines {
-        run.give(Input::Stdout(line.as_bytes()));
-    }
-    run
-}
-
-fn timer(run: &Run) -> (TimerId, Duration) {
-    let timers = run.out.iter().rev().filter_map(|output| match output {
-        Output::SetTimer { id, after } => Some((*id, *after)),
-        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
-    });
-    timers.into_iter().next().expect("a timer was set")
-}
-
-fn ended(run: Run) -> Vec<Output> {
-    run.end(Exit {
-        code: Some(0),
-        signal: None,
-    })
-}
-
-fn wrote(run: &Run, words: &str) -> bool {
-    run.out.iter().any(|output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words)))
+    made_up::run("pi", resume, lines)
 }
 
 /// In another conversation than the one that is meant it would do harm.
 #[test]
 fn the_prompt_waits_for_the_name_of_the_conversation() {
-    assert!(!wrote(&run(None, &[]), "prompt"));
-    assert!(wrote(&run(Some("s"), &[STATE]), "prompt"));
+    assert_eq!(written(&run(None, &[]), "prompt"), 0);
+    assert_eq!(written(&run(Some("s"), &[STATE]), "prompt"), 1);
     let other = run(Some("s0"), &[STATE]);
-    assert!(!wrote(&other, "prompt"));
+    assert_eq!(written(&other, "prompt"), 0);
     assert!(matches!(
         result(&other.out).resume,
         ResumeOutcome::Rejected(_)

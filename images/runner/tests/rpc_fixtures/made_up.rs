@@ -1,0 +1,49 @@
+//! Runs whose frames are made up for a test.
+
+use std::time::Duration;
+
+use runner::adapter::{Exit, Input, Output, TimerId};
+
+use crate::of;
+use crate::replay::{Case, Run};
+
+/// A run of this provider after these lines.
+pub(crate) fn run(provider: &'static str, resume: Option<&'static str>, lines: &[&str]) -> Run {
+    let case = Case {
+        resume,
+        ..of(provider, "none", "none")
+    };
+    let mut run = Run::of(&case);
+    for line in lines {
+        run.give(Input::Stdout(line.as_bytes()));
+    }
+    run
+}
+
+/// The timers that were set, with their times.
+pub(crate) fn timers(run: &Run) -> Vec<(TimerId, Duration)> {
+    let timer = |output: &Output| match output {
+        Output::SetTimer { id, after } => Some((*id, *after)),
+        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
+    };
+    run.out.iter().filter_map(timer).collect()
+}
+
+/// The one that was set last.
+pub(crate) fn timer(run: &Run) -> (TimerId, Duration) {
+    *timers(run).last().expect("a timer was set")
+}
+
+/// What it has asked for once its process has ended well.
+pub(crate) fn ended(run: Run) -> Vec<Output> {
+    run.end(Exit {
+        code: Some(0),
+        signal: None,
+    })
+}
+
+/// How many of the lines that it wrote hold these words.
+pub(crate) fn written(run: &Run, words: &str) -> usize {
+    let is_it = |output: &&Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words));
+    run.out.iter().filter(is_it).count()
+}
