@@ -105,7 +105,7 @@ impl PersonCaller {
             expires,
             token,
         } = known;
-        let party = Party::Person(person.digest());
+        let party = Party::Person(person.name_digest());
         let slot = state.slots.take(party, state.limits.requests_per_person)?;
         Ok(Self {
             person,

@@ -76,7 +76,7 @@ impl Default for Limits {
 pub(crate) enum Party {
     Agent(TaskId),
     Runner(TaskId),
-    /// A person, by the digest of name and groups.
+    /// A person, by the digest of the name.
     Person([u8; 32]),
     /// All who log in.
     Logins,
