@@ -6,22 +6,19 @@ mod launch;
 
 pub(super) use launch::session_files;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
+use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
 use super::pipes::{self, Stdin, no_frame, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Meter, Transcript, control};
-use crate::adapter::{
-    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    TimerId,
-};
+use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
 /// After the last result a process that hangs is given this long.
@@ -33,36 +30,22 @@ const LINGER_TIMER: TimerId = TimerId(0);
 const OTHER_LOGIN: &str = "could not resolve authentication method";
 
 /// Claude Code.
-pub(super) struct Claude;
-
-impl Provider for Claude {
-    fn id(&self) -> &'static str {
-        "claude"
-    }
-
-    fn context_file(&self) -> &'static str {
-        "CLAUDE.md"
-    }
-
-    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
-        session_files(place, session)
-    }
-
-    fn ladder(&self) -> Ladder {
-        Ladder {
-            interrupt: Duration::from_secs(2),
-            close: Duration::from_secs(1),
-            term: Duration::from_secs(5),
-        }
-    }
-
-    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+pub(super) const CLAUDE: Cli = Cli {
+    id: "claude",
+    context_file: "CLAUDE.md",
+    session_files,
+    ladder: Ladder {
+        interrupt: Duration::from_secs(2),
+        close: Duration::from_secs(1),
+        term: Duration::from_secs(5),
+    },
+    launch: |launch| {
         (
             launch::command_line(launch),
             Box::new(Run::new(launch.resume.clone())),
         )
-    }
-}
+    },
+};
 
 /// True for words with which the CLI says that it can never go on with the session asked for.
 fn rejects_session(words: &str) -> bool {

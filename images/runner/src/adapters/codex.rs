@@ -10,7 +10,6 @@ mod verdict;
 
 pub(super) use launch::session_files;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::{FailureClass, LogLevel, limits};
@@ -18,14 +17,12 @@ use serde_json::{Value, json};
 
 use self::items::Items;
 use self::meter::Meter;
+use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, running, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
 use super::pipes::{self, Stdin, no_frame, wait};
-use crate::adapter::{
-    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    TimerId,
-};
+use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
 use crate::classify;
 
 /// `initialize` is answered within this time.
@@ -40,33 +37,17 @@ const REST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
 
 /// Codex.
-pub(super) struct Codex;
-
-impl Provider for Codex {
-    fn id(&self) -> &'static str {
-        "codex"
-    }
-
-    fn context_file(&self) -> &'static str {
-        "AGENTS.md"
-    }
-
-    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
-        session_files(place, session)
-    }
-
-    fn ladder(&self) -> Ladder {
-        Ladder {
-            interrupt: Duration::from_secs(2),
-            close: Duration::from_secs(10),
-            term: Duration::from_secs(2),
-        }
-    }
-
-    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
-        (launch::command_line(launch), Box::new(Run::new(launch)))
-    }
-}
+pub(super) const CODEX: Cli = Cli {
+    id: "codex",
+    context_file: "AGENTS.md",
+    session_files,
+    ladder: Ladder {
+        interrupt: Duration::from_secs(2),
+        close: Duration::from_secs(10),
+        term: Duration::from_secs(2),
+    },
+    launch: |launch| (launch::command_line(launch), Box::new(Run::new(launch))),
+};
 
 /// True for words with which Codex says that it can never go on with the thread: it does not know it, or has
 /// kept nothing of it.

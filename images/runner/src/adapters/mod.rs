@@ -14,13 +14,46 @@ mod pipes;
 mod stores;
 mod stream_json;
 
-use crate::adapter::Provider;
+use std::path::PathBuf;
+
+use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
+
+/// A CLI with an adapter of its own.
+struct Cli {
+    id: &'static str,
+    context_file: &'static str,
+    session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
+    ladder: Ladder,
+    launch: fn(&Launch) -> (CommandLine, Box<dyn Adapter>),
+}
+
+impl Provider for Cli {
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn context_file(&self) -> &'static str {
+        self.context_file
+    }
+
+    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
+        (self.session_files)(place, session)
+    }
+
+    fn ladder(&self) -> Ladder {
+        self.ladder
+    }
+
+    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+        (self.launch)(launch)
+    }
+}
 
 /// Every provider that this runner can drive, by id.
 const PROVIDERS: &[&dyn Provider] = &[
-    &claude::Claude,
-    &codex::Codex,
-    &pi::Pi,
+    &claude::CLAUDE,
+    &codex::CODEX,
+    &pi::PI,
     &acp::GEMINI,
     &acp::KIMI,
     &acp::VIBE,

@@ -5,20 +5,17 @@
 mod launch;
 mod talk;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use self::talk::Talk;
+use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{count, cut, flag, log, parse, running, text};
 use super::pipes::{self, Stdin, no_frame, wait};
-use crate::adapter::{
-    Adapter, CommandLine, Exit, HostCommand, Input, Ladder, Launch, Output, Place, Provider,
-    TimerId,
-};
+use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
 /// The first answer comes within this time.
@@ -38,38 +35,24 @@ const REST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
 
 /// pi.
-pub(super) struct Pi;
-
-impl Provider for Pi {
-    fn id(&self) -> &'static str {
-        "pi"
-    }
-
-    fn context_file(&self) -> &'static str {
-        "AGENTS.md"
-    }
-
-    fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
-        launch::session_files(place, session)
-    }
-
-    fn ladder(&self) -> Ladder {
-        Ladder {
-            interrupt: Duration::from_secs(2),
-            close: Duration::from_secs(1),
-            term: Duration::from_secs(5),
-        }
-    }
-
-    fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>) {
+pub(super) const PI: Cli = Cli {
+    id: "pi",
+    context_file: "AGENTS.md",
+    session_files: launch::session_files,
+    ladder: Ladder {
+        interrupt: Duration::from_secs(2),
+        close: Duration::from_secs(1),
+        term: Duration::from_secs(5),
+    },
+    launch: |launch| {
         let run = Run {
             asked: launch.resume.clone(),
             message: launch.message.clone(),
             ..Run::default()
         };
         (launch::command_line(launch), Box::new(run))
-    }
-}
+    },
+};
 
 /// True for words with which pi says that it cannot go on with the conversation. After the second it would wait
 /// for somebody to say yes.

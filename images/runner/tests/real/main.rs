@@ -2,17 +2,10 @@
 //! by us would agree with us about everything; these do not. Each has a small file that says how it is given
 //! the model and what is its own; what is asked of all of them stands in [`scenarios`].
 
-#[cfg(test)]
 mod claude;
-#[cfg(test)]
 mod claude_agent_acp;
-#[cfg(test)]
 mod codex;
-#[cfg(test)]
 mod codex_acp;
-#[cfg(test)]
 mod lab;
-#[cfg(test)]
 mod pi;
-#[cfg(test)]
 mod scenarios;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, ResumeOutcome};
 
@@ -46,7 +46,7 @@ pub(crate) fn it_answers(lab: &Lab) -> Result<()> {
     }));
     let usage: Vec<_> = told.result.usage.iter().collect();
     let [(model, usage)] = usage[..] else {
-        panic!("{usage:?}");
+        bail!("{usage:?}");
     };
     assert!(
         lab.cli.model.is_none_or(|wanted| wanted == model),
