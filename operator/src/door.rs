@@ -4,33 +4,38 @@
 //! stands in it only when the operator has put it there. A `LoginRequest` that was never exchanged is removed
 //! here.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use crds::LoginRequest;
+use futures::{Stream, StreamExt as _};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Name of the ConfigMap, in the operator's own namespace.
 const CONFIG_MAP: &str = "mooring-api";
 /// Its key of the CA.
 const CA: &str = "ca.crt";
-/// Between two rounds.
-const EVERY: Duration = Duration::from_secs(5 * 60);
-/// A round is given up after this long; the next one goes on.
-const ROUND: Duration = Duration::from_secs(60);
+/// A write that failed is tried again after this long.
+const AGAIN: Duration = Duration::from_secs(30);
+/// A write or a sweep is given up after this long.
+const LIMIT: Duration = Duration::from_secs(60);
 /// What is older than this can be exchanged by no clock that is right to some minutes.
 const KEPT: Duration = Duration::from_secs(15 * 60);
 /// Objects that are listed at a time.
 const PAGE: u32 = 200;
-/// Objects that one round removes at most.
+/// Objects that one sweep removes at most.
 const MOST: usize = 5000;
 
-/// Keeps both in order.
+/// Keeps both in order. Follows watches: where nobody logs in, nothing is asked.
 pub(crate) struct Door {
     pub(crate) client: Client,
     /// The operator's own.
@@ -39,74 +44,157 @@ pub(crate) struct Door {
     pub(crate) now: api::Now,
 }
 
+/// What a sweep did.
+#[derive(Debug, PartialEq, Eq)]
+struct Swept {
+    removed: usize,
+    /// When the next object will be too old; `None` when none is left.
+    next: Option<Duration>,
+}
+
 impl Door {
     /// Until the shutdown.
     pub(crate) async fn keep(self, shutdown: CancellationToken) {
-        let rounds = async {
-            let mut ticks = tokio::time::interval(EVERY);
-            loop {
-                ticks.tick().await;
-                match tokio::time::timeout(ROUND, self.publish()).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => tracing::warn!(
-                        error = format!("{error:#}"),
-                        "people cannot find the CA of the API: the ConfigMap {CONFIG_MAP} was not written"
-                    ),
-                    Err(_) => tracing::warn!("the cluster did not take the CA of the API in time"),
-                }
-                match tokio::time::timeout(ROUND, self.sweep()).await {
-                    Ok(Ok(0)) => {}
-                    Ok(Ok(removed)) => {
-                        tracing::info!(removed, "LoginRequests that nobody used are gone")
-                    }
-                    Ok(Err(error)) => tracing::warn!(
-                        error = format!("{error:#}"),
-                        "old LoginRequests were not removed"
-                    ),
-                    Err(_) => tracing::warn!("old LoginRequests were not removed in time"),
-                }
+        let both = Box::pin(async { tokio::join!(self.keep_published(), self.keep_swept()) });
+        shutdown.run_until_cancelled(both).await;
+    }
+
+    async fn keep_published(&self) {
+        let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+        let mut maps = pin!(seen(watcher(self.maps(), only)));
+        while let Some(map) = maps.next().await {
+            while let Err(error) = within(self.publish(&map)).await {
+                tracing::warn!(
+                    error = format!("{error:#}"),
+                    "people cannot find the CA of the API: the ConfigMap {CONFIG_MAP} was not written"
+                );
+                tokio::time::sleep(AGAIN).await;
             }
-        };
-        shutdown.run_until_cancelled(rounds).await;
+        }
+    }
+
+    async fn keep_swept(&self) {
+        let mut requests = pin!(seen(watcher(self.requests(), watcher::Config::default())));
+        let mut due: Option<Instant> = None;
+        loop {
+            tokio::select! {
+                request = requests.next() => {
+                    let Some(request) = request else { return };
+                    let at = Instant::now() + left(&request, (self.now)());
+                    due = Some(due.map_or(at, |due| due.min(at)));
+                }
+                () = until(due) => due = self.sweep_now().await.map(|next| Instant::now() + next),
+            }
+        }
+    }
+
+    /// Sweeps and says when to do so again.
+    async fn sweep_now(&self) -> Option<Duration> {
+        match within(self.sweep()).await {
+            Ok(Swept { removed, next }) => {
+                if removed > 0 {
+                    tracing::info!(removed, "LoginRequests that nobody used are gone");
+                }
+                next
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                tracing::warn!(error, "old LoginRequests were not removed");
+                Some(AGAIN)
+            }
+        }
+    }
+
+    fn maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    fn requests(&self) -> Api<LoginRequest> {
+        Api::namespaced(self.client.clone(), &self.namespace)
     }
 
     /// Puts the CA into the ConfigMap, where it is not there yet or not any more.
-    async fn publish(&self) -> anyhow::Result<()> {
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), &self.namespace);
-        let there = maps.get(CONFIG_MAP).await.context("read it")?;
-        if there.data.and_then(|mut data| data.remove(CA)).as_ref() == Some(&self.ca_pem) {
+    async fn publish(&self, there: &ConfigMap) -> anyhow::Result<()> {
+        let ca = there.data.as_ref().and_then(|data| data.get(CA));
+        if ca == Some(&self.ca_pem) {
             return Ok(());
         }
         let patch = Patch::Merge(json!({"data": {CA: self.ca_pem}}));
-        maps.patch(CONFIG_MAP, &PatchParams::default(), &patch)
+        match self
+            .maps()
+            .patch(CONFIG_MAP, &PatchParams::default(), &patch)
             .await
-            .context("write it")?;
-        Ok(())
+        {
+            // When it is made again, the watch says so.
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            other => other.map(drop).context("write it"),
+        }
     }
 
-    /// Removes what nobody can exchange any more, and says how many that were.
-    async fn sweep(&self) -> anyhow::Result<usize> {
-        let requests: Api<LoginRequest> = Api::namespaced(self.client.clone(), &self.namespace);
+    /// Removes what nobody can exchange any more.
+    async fn sweep(&self) -> anyhow::Result<Swept> {
+        let requests = self.requests();
         let mut page = ListParams::default().limit(PAGE);
-        let mut removed = 0;
+        let (mut removed, mut next) = (0, None::<Duration>);
         loop {
             let found = requests.list(&page).await.context("list them")?;
-            for request in found.items.iter().filter(|one| is_old(one, (self.now)())) {
-                remove(&requests, request).await?;
-                removed += 1;
+            for request in &found.items {
+                let left = left(request, (self.now)());
+                if left.is_zero() {
+                    remove(&requests, request).await?;
+                    removed += 1;
+                } else {
+                    next = Some(next.map_or(left, |next| next.min(left)));
+                }
             }
             match found.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) if removed < MOST => page = page.continue_token(&token),
-                Some(_) | None => return Ok(removed),
+                Some(_) if removed >= MOST => {
+                    let next = Some(Duration::ZERO);
+                    return Ok(Swept { removed, next });
+                }
+                Some(token) => page = page.continue_token(&token),
+                None => return Ok(Swept { removed, next }),
             }
         }
     }
 }
 
-fn is_old(request: &LoginRequest, now: Timestamp) -> bool {
+/// Objects as they are now and whenever they change. Errors of a watch are tried again by itself.
+fn seen<K: Clone>(
+    events: impl Stream<Item = Result<Event<K>, watcher::Error>>,
+) -> impl Stream<Item = K> {
+    events
+        .default_backoff()
+        .filter_map(async |event| match event {
+            Ok(Event::Apply(object) | Event::InitApply(object)) => Some(object),
+            Ok(Event::Delete(_) | Event::Init | Event::InitDone) => None,
+            Err(error) => {
+                tracing::debug!(%error, "a watch begins anew");
+                None
+            }
+        })
+}
+
+async fn within<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    tokio::time::timeout(LIMIT, work)
+        .await
+        .context("the cluster did not answer in time")?
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// How long a request is kept still; one that lies ahead of our clock, the whole time.
+fn left(request: &LoginRequest, now: Timestamp) -> Duration {
     let made = request.creation_timestamp().map(|time| time.0);
-    let age = made.map(|made| now.duration_since(made));
-    age.is_none_or(|age| !age.is_negative() && age.unsigned_abs() > KEPT)
+    let age = made.map_or(KEPT, |made| {
+        Duration::try_from(now.duration_since(made)).unwrap_or_default()
+    });
+    KEPT.saturating_sub(age)
 }
 
 async fn remove(requests: &Api<LoginRequest>, request: &LoginRequest) -> anyhow::Result<()> {
@@ -145,8 +233,12 @@ mod tests {
         }
     }
 
-    fn map(ca: &str) -> Value {
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {CA: ca}})
+    fn map(ca: Option<&str>) -> ConfigMap {
+        let data = ca.map(|ca| (CA.to_owned(), ca.to_owned()));
+        ConfigMap {
+            data: Some(data.into_iter().collect()),
+            ..ConfigMap::default()
+        }
     }
 
     fn asked(cluster: &Scripted) -> Vec<String> {
@@ -160,21 +252,27 @@ mod tests {
     #[tokio::test]
     async fn the_ca_is_written_where_it_is_not_there() {
         let cluster = Scripted::default();
-        let (read, write) = (format!("GET {MAP}"), format!("PATCH {MAP}?"));
-        cluster.answer(Method::PATCH, &format!("{MAP}?"), 200, map("CA"));
-        cluster.answer(Method::GET, MAP, 200, map("another"));
-        door(&cluster).publish().await.unwrap();
+        let door = door(&cluster);
+        let write = format!("PATCH {MAP}?");
+        cluster.answer(
+            Method::PATCH,
+            &format!("{MAP}?"),
+            200,
+            json!({"metadata": {}}),
+        );
+        door.publish(&map(Some("another"))).await.unwrap();
         let body = cluster.asked().pop().unwrap().1;
         assert_eq!(body, json!({"data": {"ca.crt": "CA"}}));
-        cluster.answer(Method::GET, MAP, 200, map("CA"));
-        door(&cluster).publish().await.unwrap();
-        let fresh = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}});
-        cluster.answer(Method::GET, MAP, 200, fresh);
-        door(&cluster).publish().await.unwrap();
-        let wanted = [&read, &write, &read, &read, &write].map(Clone::clone);
-        assert_eq!(asked(&cluster), wanted);
-        cluster.remove(MAP);
-        assert!(door(&cluster).publish().await.is_err());
+        door.publish(&map(Some("CA"))).await.unwrap();
+        door.publish(&map(None)).await.unwrap();
+        assert_eq!(asked(&cluster), [&write, &write].map(Clone::clone));
+        cluster.answer(
+            Method::PATCH,
+            &format!("{MAP}?"),
+            403,
+            failure(403, "Forbidden"),
+        );
+        assert!(door.publish(&map(None)).await.is_err());
     }
 
     #[tokio::test]
@@ -195,7 +293,7 @@ mod tests {
         };
         let first = json!([
             request("old", "2027-01-15T07:44:59Z"),
-            request("young", "2027-01-15T07:45:00Z"),
+            request("young", "2027-01-15T07:45:01Z"),
             request("ahead", "2027-01-15T09:00:00Z"),
         ]);
         let second = json!([request("older", "2027-01-14T08:00:00Z")]);
@@ -204,7 +302,12 @@ mod tests {
         cluster.answer(Method::GET, &list("&continue=next"), 200, page("", second));
         let gone = |name: &str| format!("{REQUESTS}/{name}?");
         cluster.answer(Method::DELETE, &gone("old"), 200, failure(200, "Success"));
-        assert_eq!(door(&cluster).sweep().await.unwrap(), 2);
+        let swept = Swept {
+            removed: 2,
+            // One that is just old enough to be kept goes with the next second, one ahead of us after the whole time.
+            next: Some(Duration::from_secs(1)),
+        };
+        assert_eq!(door(&cluster).sweep().await.unwrap(), swept);
         let writes: Vec<_> = cluster
             .asked()
             .into_iter()

@@ -106,10 +106,6 @@ async fn answer(State(cluster): State<Apiserver>, request: Request) -> Response 
             |secret| axum::Json(secret).into_response(),
         );
     }
-    if path.ends_with("/configmaps/mooring-api") {
-        let map = inner.map.lock().unwrap().clone();
-        return axum::Json(map.unwrap_or_default()).into_response();
-    }
     if request
         .uri()
         .query()
@@ -118,7 +114,12 @@ async fn answer(State(cluster): State<Apiserver>, request: Request) -> Response 
         return Body::from_stream(futures::stream::pending::<Result<Vec<u8>, std::io::Error>>())
             .into_response();
     }
-    let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []});
+    // The chart has made the ConfigMap; of everything else there is nothing.
+    let items: Vec<ConfigMap> = match path.ends_with("/configmaps") {
+        true => vec![inner.map.lock().unwrap().clone().unwrap_or_default()],
+        false => Vec::new(),
+    };
+    let list = json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items});
     axum::Json(list).into_response()
 }
 
