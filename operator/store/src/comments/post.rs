@@ -338,7 +338,7 @@ async fn tell(
 }
 
 /// Tells the people whom a text names, and says who they are. Whoever is no member of the workspace is passed over;
-/// of everybody, the first [`EVERYBODY`] are told.
+/// of everybody, the first [`EVERYBODY`] are told, if it is a person who calls them.
 pub(super) async fn tell_named(
     write: &mut Write,
     workspace: &WorkspaceRef,
@@ -348,7 +348,7 @@ pub(super) async fn tell_named(
     now: Timestamp,
 ) -> Result<Vec<MemberId>, Error> {
     let meant = mentions(body);
-    let mut named = match meant.all {
+    let mut named = match meant.all && author.kind == AuthorKind::Member {
         true => everybody(write, workspace).await?,
         false => Vec::new(),
     };
