@@ -35,6 +35,8 @@ pub mod policy;
 pub struct LoginRequestSpec {
     /// user is the name of whoever creates the object, as the apiserver knows it. Any other name is refused.
     #[schemars(length(min = 1, max = 256))]
+    #[x_kube(validation = Rule::new("!self.startsWith('system:serviceaccount:')")
+        .message("a ServiceAccount does not log in: make a token for it with kubectl create token NAME --audience mooring"))]
     pub user: String,
     /// groups are all groups of whoever creates the object, as the apiserver knows them. Any other list is refused.
     #[schemars(length(min = 1, max = 256), inner(length(min = 1, max = 256)))]

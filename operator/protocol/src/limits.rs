@@ -49,7 +49,7 @@ pub const CAUSE_COMMENT_BYTES: usize = 8 * 1024;
 /// Comments in the package beside the one that woke the task.
 pub const CAUSE_COMMENTS: usize = 10;
 /// Days that a person's own token may live.
-pub const TOKEN_DAYS: u32 = 366;
+pub const TOKEN_DAYS: u32 = 90;
 /// Tokens that a person may have.
 pub const TOKENS_PER_PERSON: u32 = 50;
 
