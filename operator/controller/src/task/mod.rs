@@ -26,6 +26,7 @@ const STEPS: usize = 6;
 /// # Errors
 /// What could not be read or written; another pass starts from nothing.
 pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
+    let mut was_stale = false;
     for _ in 0..STEPS {
         let now = ctx.clock.now();
         let Some(seen) = observe::observe(ctx, task, now).await? else {
@@ -33,7 +34,11 @@ pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
             return Ok(Done::Settled);
         };
         if let Some(step) = decide::step(&seen, now) {
-            apply::step(ctx, &seen, step, now).await?;
+            match apply::step(ctx, &seen, step, now).await {
+                // It was claimed, opened or ended since it was read: what follows from that is seen by reading again.
+                Err(Error::Store(store::Error::Conflict { .. })) if !was_stale => was_stale = true,
+                taken => taken?,
+            }
             continue;
         }
         let plan = decide::plan(&seen, now);
