@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::rbac::v1::RoleBinding;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::PostParams;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -15,7 +15,6 @@ use crate::cluster::run;
 /// Someone with rights in a workspace, logged in.
 #[derive(Clone, Debug)]
 pub struct Person {
-    name: String,
     workspace: String,
     moor: PathBuf,
     kubeconfig: PathBuf,
@@ -37,14 +36,10 @@ impl Person {
             .api::<RoleBinding>()
             .create(&PostParams::default(), &binding)
             .await?;
-        Self::stranger(workspace, name)
+        Self::known_as(workspace, name)
     }
 
-    /// A person without any right in the workspace.
-    ///
-    /// # Errors
-    /// When the certificate cannot be made.
-    pub fn stranger(workspace: &Workspace, name: &str) -> Result<Self> {
+    fn known_as(workspace: &Workspace, name: &str) -> Result<Self> {
         let cluster = &workspace.cluster;
         let home = crate::settings::checkout()
             .join("target/e2e")
@@ -52,7 +47,6 @@ impl Person {
             .join(name);
         std::fs::create_dir_all(&home)?;
         Ok(Self {
-            name: name.to_owned(),
             workspace: workspace.namespace.clone(),
             moor: cluster
                 .settings
@@ -63,24 +57,6 @@ impl Person {
             kubeconfig: cluster.person(name)?,
             home,
         })
-    }
-
-    /// The user name that Kubernetes knows.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Takes the right in the workspace away.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub async fn lose_role(&self, workspace: &Workspace) -> Result<()> {
-        let bindings = workspace.api::<RoleBinding>();
-        bindings
-            .delete(&binding(&self.name), &DeleteParams::default())
-            .await?;
-        Ok(())
     }
 
     /// `moor login`, then works in the workspace.

@@ -31,6 +31,31 @@ pub(crate) fn installation() -> InstallationId {
     "00000000-0000-4000-8000-00000000000f".parse().unwrap()
 }
 
+/// An attempt whose pod was recorded and whose agent has begun.
+fn attempt(id: AttemptId, session: SessionId, at: Timestamp) -> AttemptRow {
+    AttemptRow {
+        id,
+        session,
+        salt: Salt([1; 16]),
+        runtime: "claude".to_owned(),
+        provider: "claude".to_owned(),
+        claimed_at: at,
+        opened_at: Some(at),
+        started_at: Some(at),
+        ended_at: None,
+        end_reason: None,
+        pod_uid: Some("pod-uid".to_owned()),
+        node: Some("node-1".to_owned()),
+        pod_absent_since: None,
+        claim_uid: Some("claim-uid".to_owned()),
+        secret_gone: false,
+        last_contact_at: Some(at),
+        events: 0,
+        event_bytes: 0,
+        left_out: 0,
+    }
+}
+
 /// A task that runs: its first attempt holds the session and has a pod on `node-1`.
 pub(crate) fn running() -> Seen {
     let at = Timestamp::from_second(1_000).unwrap();
@@ -66,27 +91,7 @@ pub(crate) fn running() -> Seen {
             resumed: None,
             closed_at: None,
         },
-        attempts: vec![AttemptRow {
-            id,
-            session,
-            salt: Salt([1; 16]),
-            runtime: "claude".to_owned(),
-            provider: "claude".to_owned(),
-            claimed_at: at,
-            opened_at: Some(at),
-            started_at: Some(at),
-            ended_at: None,
-            end_reason: None,
-            pod_uid: Some("pod-uid".to_owned()),
-            node: Some("node-1".to_owned()),
-            pod_absent_since: None,
-            claim_uid: Some("claim-uid".to_owned()),
-            secret_gone: false,
-            last_contact_at: Some(at),
-            events: 0,
-            event_bytes: 0,
-            left_out: 0,
-        }],
+        attempts: vec![attempt(id, session, at)],
         session: SessionRow {
             id: session,
             key: SessionKey {
@@ -117,8 +122,7 @@ pub(crate) fn running() -> Seen {
         references: References::Found,
         runtime: Some(Arc::new(runtime("claude"))),
         pod: None,
-        pod_deleted: false,
-        pod_removed: false,
+        pod_deletion: None,
         last_sight: None,
         node: NodeHealth::Ready,
         nodes: Vec::new(),

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use k8s_openapi::api::core::v1::Pod;
 use protocol::TaskId;
 
+use crate::task::decide::Deletion;
+
 /// Last sights of pods that are kept. One is needed from the pod's end to the holder's release.
 const LAST_SIGHTS: usize = 4096;
 /// Objects whose task is known without asking the store.
@@ -21,8 +23,7 @@ pub struct Memory {
     pods: Mutex<Bounded<String, Arc<Pod>>>,
     objects: Mutex<Bounded<String, TaskId>>,
     blocked: Mutex<Bounded<(String, String), TaskId>>,
-    deleted: Mutex<Bounded<String, ()>>,
-    removed: Mutex<Bounded<String, ()>>,
+    deleted: Mutex<Bounded<String, Deletion>>,
 }
 
 impl Default for Memory {
@@ -32,7 +33,6 @@ impl Default for Memory {
             objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
             blocked: Mutex::new(Bounded::new(BLOCKED)),
             deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
-            removed: Mutex::new(Bounded::new(LAST_SIGHTS)),
         }
     }
 }
@@ -51,26 +51,15 @@ impl Memory {
         lock(&self.pods).get(pod_uid)
     }
 
-    /// Remembers that the deletion of a pod was accepted: the watch tells of it later.
-    pub fn deleted(&self, pod_uid: &str) {
-        lock(&self.deleted).put(pod_uid.to_owned(), ());
+    /// Remembers which deletion of a pod was accepted last: the watch tells of it later.
+    pub fn deleted(&self, pod_uid: &str, how: Deletion) {
+        lock(&self.deleted).put(pod_uid.to_owned(), how);
     }
 
-    /// Whether the deletion of a pod was accepted.
+    /// Which deletion of a pod was accepted last.
     #[must_use]
-    pub fn is_deleted(&self, pod_uid: &str) -> bool {
-        lock(&self.deleted).get(pod_uid).is_some()
-    }
-
-    /// Remembers that a dead pod's object was removed: the watch tells of it later.
-    pub fn removed(&self, pod_uid: &str) {
-        lock(&self.removed).put(pod_uid.to_owned(), ());
-    }
-
-    /// Whether a dead pod's object was removed.
-    #[must_use]
-    pub fn is_removed(&self, pod_uid: &str) -> bool {
-        lock(&self.removed).get(pod_uid).is_some()
+    pub fn deletion(&self, pod_uid: &str) -> Option<Deletion> {
+        lock(&self.deleted).get(pod_uid)
     }
 
     /// Remembers the task of an object.

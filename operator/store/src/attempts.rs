@@ -341,7 +341,6 @@ impl Store {
                 .bind(now)
                 .execute(&mut write)
                 .await?;
-            wakes::settled(&mut write, task.id).await?;
         }
         write.changed(task.id);
         write.commit().await?;

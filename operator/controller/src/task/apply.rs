@@ -305,10 +305,7 @@ async fn delete_pod(ctx: &Context, seen: &Seen, deletion: &PodDeletion) -> Resul
         Err(error) if error.is_not_found() || error.is_conflict() => {}
         Err(error) => return Err(error.into()),
     }
-    match how {
-        Deletion::End => ctx.memory.deleted(uid),
-        Deletion::Remove => ctx.memory.removed(uid),
-    }
+    ctx.memory.deleted(uid, *how);
     Ok(())
 }
 

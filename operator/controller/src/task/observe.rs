@@ -19,6 +19,7 @@ use protocol::{
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
 use super::birth;
+use super::decide::Deletion;
 use super::failure::{self, Limits, NodeHealth};
 use crate::catalog::{Catalog, Standing, is_usable};
 use crate::context::Context;
@@ -96,10 +97,8 @@ pub struct Seen {
     pub runtime: Option<Arc<Runtime>>,
     /// The pod with the session's name, whosever it is.
     pub pod: Option<Arc<Pod>>,
-    /// True once the deletion of that pod was accepted; the watch may not have told of it yet.
-    pub pod_deleted: bool,
-    /// True once the removal of that pod, which was dead, was accepted.
-    pub pod_removed: bool,
+    /// Which deletion of that pod was accepted last; the watch may not have told of it yet.
+    pub pod_deletion: Option<Deletion>,
     /// What was last seen of the attempt's pod, when its object is gone.
     pub last_sight: Option<Arc<Pod>>,
     /// How the node of the attempt's pod is.
@@ -295,14 +294,9 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         session_object: ctx.caches.sessions.get(namespace, session_name.as_str()),
         node: NodeHealth::None,
         nodes: Vec::new(),
-        pod_deleted: pod
+        pod_deletion: pod
             .as_ref()
-            .and_then(|pod| pod.uid())
-            .is_some_and(|uid| ctx.memory.is_deleted(&uid)),
-        pod_removed: pod
-            .as_ref()
-            .and_then(|pod| pod.uid())
-            .is_some_and(|uid| ctx.memory.is_removed(&uid)),
+            .and_then(|pod| ctx.memory.deletion(&pod.uid()?)),
         attempts,
         session,
         session_name,

@@ -18,8 +18,6 @@ CREATE TABLE wakes (
     thread UUID NOT NULL,
     -- True until its package is opened or it is over: what comes until then is taken in.
     absorbing BOOLEAN NOT NULL DEFAULT TRUE,
-    -- True until its object is bound.
-    unbound BOOLEAN NOT NULL DEFAULT TRUE,
     -- The newest of its causes, as it stands in wake_causes.
     cause_kind TEXT NOT NULL,
     comment UUID,
@@ -42,7 +40,6 @@ CREATE TABLE wakes (
 
 -- A slot: one task of an agent takes in what is said in one thread.
 CREATE UNIQUE INDEX wakes_slot ON wakes (namespace_uid, agent, issue, thread) WHERE absorbing;
-CREATE INDEX wakes_unbound ON wakes (task) WHERE unbound;
 CREATE INDEX wakes_of_issue ON wakes (issue, task);
 CREATE INDEX wakes_opened ON wakes (issue, agent, opened_at) WHERE opened_at IS NOT NULL;
 CREATE INDEX wakes_by_agents ON wakes (issue, woken_at) WHERE author_kind = 'agent';

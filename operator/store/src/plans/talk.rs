@@ -48,7 +48,6 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
     store.cause(asked.task).await.unwrap();
     store.answers_in(asked.task).await.unwrap();
     store.woken_by(asked.task).await.unwrap();
-    store.born_unbound(9).await.unwrap();
     store.bind_object(asked.task, "bound").await.unwrap();
     close(store, &me, &part, now).await;
     end(store, asked, now).await;

@@ -140,7 +140,6 @@ pub(crate) async fn ended(
         return Ok(());
     };
     close(write, over.task.id).await?;
-    settled(write, over.task.id).await?;
     let workspace = WorkspaceRef {
         namespace: over.task.object.namespace.clone(),
         namespace_uid: over.task.object.namespace_uid.clone(),
@@ -160,18 +159,6 @@ pub(crate) async fn ended(
             give_back(write, &locked, asker, (&workspace, &chain), &over).await?;
         }
     }
-    Ok(())
-}
-
-/// A task that is finished needs no object any more, if it has none.
-pub(crate) async fn settled(write: &mut Write, task: TaskId) -> Result<(), Error> {
-    const SETTLE: &str = "UPDATE wakes SET unbound = $2 WHERE task = $1 AND unbound \
-        AND (SELECT state FROM tasks WHERE id = $1) = 'finished'";
-    query("need no object", SETTLE)
-        .bind(task)
-        .bind(false)
-        .execute(write)
-        .await?;
     Ok(())
 }
 

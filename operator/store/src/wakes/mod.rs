@@ -17,7 +17,7 @@ mod withdraw;
 mod written;
 
 pub(crate) use begin::Begin;
-pub(crate) use ended::{Over, ended, lock_issues, opened, settled};
+pub(crate) use ended::{Over, ended, lock_issues, opened};
 pub(crate) use facts::{Looks, chain};
 pub(crate) use guards::reset;
 pub(crate) use row::Evidence;

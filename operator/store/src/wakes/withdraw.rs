@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use protocol::board::CauseKind;
 use protocol::{CommentId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 
-use super::ended::settled;
 use super::queue::{newest, stamp};
 use super::row::{Evidence, WakeRow};
 use crate::db::{Conn, Row, query};
@@ -102,8 +101,7 @@ pub(crate) async fn withdraw(
     };
     // The task's own row before what woke it, as everywhere: whoever binds its object waits for both, too.
     verdicts::cancel(write, &task, &session, &verdict, now).await?;
-    close(write, caused.task).await?;
-    settled(write, caused.task).await
+    close(write, caused.task).await
 }
 
 /// Whether another task of the agent waits for what belongs to no thread.

@@ -75,13 +75,13 @@ fn deletion(seen: &Seen, pod: &Pod) -> Option<PodDeletion> {
     if !is_superseded(seen, pod) {
         return None;
     }
-    let asked = seen.pod_deleted || pod.metadata.deletion_timestamp.is_some();
-    let how = match asked {
-        false => Deletion::End,
-        true if seen.session.waits && !seen.pod_removed && failure::is_dead(pod) => {
-            Deletion::Remove
+    let ending = seen.pod_deletion.is_some() || pod.metadata.deletion_timestamp.is_some();
+    let how = match (ending, seen.pod_deletion) {
+        (false, _) => Deletion::End,
+        (true, Some(Deletion::Remove)) => return None,
+        (true, Some(Deletion::End) | None) => {
+            (seen.session.waits && failure::is_dead(pod)).then_some(Deletion::Remove)?
         }
-        true => return None,
     };
     let uid = pod.metadata.uid.clone()?;
     Some(PodDeletion { uid, how })

@@ -396,16 +396,16 @@ mod tests {
     fn a_dead_pod_goes_at_once_when_somebody_waits_for_its_session() {
         let at = Timestamp::from_second(2_100).unwrap();
         let mut seen = ended();
-        seen.pod_deleted = true;
+        seen.pod_deletion = Some(Deletion::End);
         seen.session.waits = true;
         assert_eq!(plan(&seen, at).pod, None, "it may still run");
         let dead = json!({"phase": "Succeeded"});
         Arc::make_mut(seen.pod.as_mut().unwrap()).status = serde_json::from_value(dead).unwrap();
         let remove = gone("pod-uid", Deletion::Remove);
         assert_eq!(plan(&seen, at).pod, Some(remove));
-        seen.pod_removed = true;
+        seen.pod_deletion = Some(Deletion::Remove);
         assert_eq!(plan(&seen, at).pod, None, "once is enough");
-        (seen.pod_removed, seen.session.waits) = (false, false);
+        (seen.pod_deletion, seen.session.waits) = (Some(Deletion::End), false);
         assert_eq!(plan(&seen, at).pod, None, "nobody waits");
     }
 
@@ -422,7 +422,7 @@ mod tests {
     #[test]
     fn a_pod_that_is_to_go_is_looked_at_even_if_nothing_tells_of_its_end() {
         let mut seen = ended();
-        seen.pod_deleted = true;
+        seen.pod_deletion = Some(Deletion::End);
         let plan = plan(&seen, Timestamp::from_second(2_100).unwrap());
         assert_eq!((plan.pod, plan.release), (None, None));
         assert_eq!(plan.look_at, Timestamp::from_second(2_130).ok());
