@@ -24,6 +24,7 @@ mod life;
 mod members;
 mod opening;
 mod orders;
+mod reports;
 mod runs;
 mod talk;
 mod timeline;

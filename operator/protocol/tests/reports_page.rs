@@ -1,0 +1,44 @@
+//! Each test that `operator/docs/reports.md` names exists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Rust files under a folder of the repository.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// `file::test`, as the last column of a table names them.
+fn named(page: &str) -> Vec<(&str, &str)> {
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let proofs = rows.filter_map(|row| row.trim_end_matches(" |").rsplit(" | ").next());
+    let words = proofs.flat_map(|cell| cell.split('`'));
+    words.filter_map(|word| word.split_once("::")).collect()
+}
+
+#[test]
+fn every_test_that_the_page_names_exists() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("operator/docs/reports.md")).unwrap();
+    let mut found = Vec::new();
+    for folder in ["operator", "images/runner", "e2e/tests"] {
+        files(&root.join(folder), &mut found);
+    }
+    let named = named(&page);
+    assert!(named.len() > 50, "only {} tests are named", named.len());
+    for (stem, test) in named {
+        let declared = format!("fn {test}(");
+        let exists = found.iter().any(|path| {
+            path.file_stem().is_some_and(|name| name == stem)
+                && fs::read_to_string(path).unwrap().contains(&declared)
+        });
+        assert!(exists, "operator/docs/reports.md: there is no {stem}::{test}");
+    }
+}
