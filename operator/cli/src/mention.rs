@@ -47,6 +47,7 @@ fn mention(named: &Named) -> String {
     let kind = match named.recipient.kind {
         RecipientKind::Agent => "agent",
         RecipientKind::Member => "member",
+        RecipientKind::Team => "team",
     };
     let mut link = String::from("[@");
     for each in text::line(&named.label).chars() {

@@ -138,6 +138,7 @@ impl Names {
         match recipient.kind {
             RecipientKind::Agent => format!("agent {name}"),
             RecipientKind::Member => format!("member {name}"),
+            RecipientKind::Team => format!("team {name}"),
         }
     }
 }

@@ -80,7 +80,7 @@ fn of_thread(thread: &Thread) -> Vec<String> {
 fn agent(recipient: &Recipient) -> Option<String> {
     match recipient.kind {
         RecipientKind::Agent => Some(recipient.id.clone()),
-        RecipientKind::Member => None,
+        RecipientKind::Member | RecipientKind::Team => None,
     }
 }
 

@@ -69,7 +69,8 @@ impl Guard {
             BlockedReason::NotAvailable
             | BlockedReason::Suppressed
             | BlockedReason::SelfTrigger
-            | BlockedReason::TooManyRecipients => None,
+            | BlockedReason::TooManyRecipients
+            | BlockedReason::NoOriginator => None,
         }
     }
 }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use protocol::board::{
-    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, RecipientKind,
-    SavedIssue,
+    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, SavedIssue,
 };
 use protocol::limits;
 
@@ -207,13 +206,7 @@ impl Verb {
 impl List {
     async fn run(&self, session: &Session, out: &mut Output<'_>) -> Result<(), Failure> {
         let assignee = match &self.assignee {
-            Some(word) => {
-                let Recipient { kind, id } = recipient(session, word).await?;
-                Some(match kind {
-                    RecipientKind::Agent => format!("agent:{id}"),
-                    RecipientKind::Member => format!("member:{id}"),
-                })
-            }
+            Some(word) => Some(recipient(session, word).await?.to_string()),
             None => None,
         };
         let query = IssueQuery {

@@ -46,6 +46,9 @@ fn why(reason: BlockedReason) -> &'static str {
             "these two have answered each other as often as they may; a person's comment goes on"
         }
         BlockedReason::TooManyRecipients => "more are named than one write may wake",
+        BlockedReason::NoOriginator => {
+            "no person is behind it, and this workspace wakes agents for people only"
+        }
     }
 }
 
@@ -82,6 +85,7 @@ mod tests {
             BlockedReason::RateLimit,
             BlockedReason::RoundLimit,
             BlockedReason::TooManyRecipients,
+            BlockedReason::NoOriginator,
         ]
         .map(|reason| WakeVerdict::Blocked { reason });
         let wakes: Vec<_> = verdicts
@@ -92,6 +96,7 @@ mod tests {
                     kind: RecipientKind::Agent,
                     id: "coder".into(),
                 },
+                executes: None,
                 verdict,
             })
             .collect();

@@ -70,6 +70,8 @@ pub enum RecipientKind {
     Member,
     /// An agent.
     Agent,
+    /// A team of agents: its leader is woken.
+    Team,
 }
 
 impl RecipientKind {
@@ -79,13 +81,14 @@ impl RecipientKind {
         match self {
             Self::Member => "member",
             Self::Agent => "agent",
+            Self::Team => "team",
         }
     }
 
     /// Reads that word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Member, Self::Agent]
+        [Self::Member, Self::Agent, Self::Team]
             .into_iter()
             .find(|kind| kind.as_str() == word)
     }
@@ -100,9 +103,9 @@ impl fmt::Display for Recipient {
 impl FromStr for Recipient {
     type Err = &'static str;
 
-    /// Reads `agent:NAME` or `member:ID`.
+    /// Reads `agent:NAME`, `team:NAME` or `member:ID`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const SHAPE: &str = "a recipient is written agent:NAME or member:ID";
+        const SHAPE: &str = "a recipient is written agent:NAME, team:NAME or member:ID";
         let (kind, id) = text.split_once(':').ok_or(SHAPE)?;
         let kind = RecipientKind::parse(kind).ok_or(SHAPE)?;
         let id = (!id.is_empty()).then(|| id.to_owned()).ok_or(SHAPE)?;
@@ -229,10 +232,10 @@ mod tests {
 
     #[test]
     fn a_recipient_is_written_as_it_is_read() {
-        for text in ["agent:reviewer", "member:0198-a"] {
+        for text in ["agent:reviewer", "team:core", "member:0198-a"] {
             assert_eq!(text.parse::<Recipient>().unwrap().to_string(), text);
         }
-        for wrong in ["", "agent", "agent:", "team:core", "Agent:reviewer"] {
+        for wrong in ["", "agent", "agent:", "squad:core", "Agent:reviewer"] {
             assert!(wrong.parse::<Recipient>().is_err(), "{wrong}");
         }
     }
@@ -243,7 +246,11 @@ mod tests {
             assert_eq!(AuthorKind::parse(kind.as_str()), Some(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }
-        for kind in [RecipientKind::Member, RecipientKind::Agent] {
+        for kind in [
+            RecipientKind::Member,
+            RecipientKind::Agent,
+            RecipientKind::Team,
+        ] {
             assert_eq!(RecipientKind::parse(kind.as_str()), Some(kind));
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
         }

@@ -11,6 +11,9 @@ use crate::TaskId;
 pub struct Outcome {
     /// Who.
     pub recipient: Recipient,
+    /// The agent that is woken for it, where the recipient is a team.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executes: Option<String>,
     /// What.
     #[serde(flatten)]
     pub verdict: Verdict,
@@ -57,6 +60,8 @@ pub enum BlockedReason {
     RoundLimit,
     /// As many recipients were named as one write may wake.
     TooManyRecipients,
+    /// No person is at the top of the chain of causes, and the workspace wants one.
+    NoOriginator,
 }
 
 /// Answer to a preview: what a write would do, before it is made.

@@ -150,7 +150,7 @@ fn newly_assigned(before: Option<&Issue>, after: &Issue) -> Option<MemberId> {
     let has = after.assignee.as_ref().filter(|has| Some(*has) != had)?;
     match has.kind {
         RecipientKind::Member => has.id.parse().ok(),
-        RecipientKind::Agent => None,
+        RecipientKind::Agent | RecipientKind::Team => None,
     }
 }
 
@@ -236,6 +236,7 @@ async fn check_assignee(
     };
     let known = match assignee.kind {
         RecipientKind::Agent => directory.agent(&assignee.id).is_some(),
+        RecipientKind::Team => false,
         RecipientKind::Member => match assignee.id.parse() {
             Ok(member) => members::find(write, workspace, member).await?.is_some(),
             Err(_) => false,

@@ -34,6 +34,7 @@ pub(crate) fn outcome(agent: &str, verdict: WakeVerdict) -> WakeOutcome {
             kind: RecipientKind::Agent,
             id: agent.to_owned(),
         },
+        executes: None,
         verdict,
     }
 }

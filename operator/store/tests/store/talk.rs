@@ -33,6 +33,7 @@ pub(crate) fn verdicts(wakes: &[WakeOutcome]) -> Vec<(String, &'static str)> {
             BlockedReason::RateLimit => "rateLimit",
             BlockedReason::RoundLimit => "roundLimit",
             BlockedReason::TooManyRecipients => "tooManyRecipients",
+            BlockedReason::NoOriginator => "noOriginator",
         },
     };
     wakes
