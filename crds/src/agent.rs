@@ -5,7 +5,11 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::RuntimeRef;
+use crate::{LocalRef, RuntimeRef};
+
+mod access;
+
+pub use access::{Access, Invokers};
 
 /// A persona that people talk to: what it is told, which Runtimes it may use, how much it may do at once.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -36,6 +40,10 @@ pub struct AgentSpec {
     #[schemars(length(min = 1, max = 100))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
+    /// description says what the agent is good at, for those who look for whom to ask.
+    #[schemars(length(min = 1, max = 500))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// instructions are told to the agent at the start of each conversation, at most 65536 bytes of UTF-8.
     #[schemars(length(max = 65536))]
     #[x_kube(validation = Rule::new("bytes(self).size() <= 65536")
@@ -50,10 +58,33 @@ pub struct AgentSpec {
     #[schemars(length(min = 1, max = 200))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// skills are the Skills that the agent can load, by name.
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(default)]
+    pub skills: Vec<LocalRef>,
     /// maxConcurrentTasks is how many tasks of the agent may have a pod at a time. With 0 its tasks wait.
     #[schemars(range(min = 0, max = 1000))]
     #[serde(default = "max_concurrent_tasks")]
     pub max_concurrent_tasks: i32,
+    /// access says who may wake the agent. Without it everybody may who may comment in the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
+    /// tokenScope is which issues the agent can read and write while it works on one of them.
+    #[serde(default)]
+    pub token_scope: TokenScope,
+}
+
+/// Which issues the token of an agent's task opens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TokenScope {
+    /// The issue that the task is about, and the parts of it.
+    #[default]
+    Issue,
+    /// All issues of the project that the task's issue belongs to.
+    Project,
+    /// All issues of the workspace.
+    Workspace,
 }
 
 /// What the operator has found out about an Agent.
@@ -78,6 +109,8 @@ pub mod reason {
     pub const RUNTIME_NOT_FOUND: &str = "RuntimeNotFound";
     /// Its Runtimes exist, but none is ready. Their own conditions say why.
     pub const RUNTIME_NOT_READY: &str = "RuntimeNotReady";
+    /// It names Skills that do not exist. Create them, or correct `skills`.
+    pub const SKILL_NOT_FOUND: &str = "SkillNotFound";
     /// The namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
 }

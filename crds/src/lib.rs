@@ -13,8 +13,11 @@
 )]
 
 mod agent;
+mod agentschedule;
 mod agentsession;
 mod agenttask;
+mod agentteam;
+mod assignee;
 pub mod conditions;
 pub mod labels;
 mod loginrequest;
@@ -22,8 +25,13 @@ pub mod names;
 mod runtime;
 mod schema;
 mod shared;
+mod skill;
 
-pub use agent::{Agent, AgentSpec, AgentStatus, reason as agent_reason};
+pub use agent::{Access, Agent, AgentSpec, AgentStatus, Invokers, reason as agent_reason};
+pub use agentschedule::{
+    ActiveFiring, AgentSchedule, AgentScheduleSpec, AgentScheduleStatus, ConcurrencyPolicy, MAX_ACTIVE,
+    ScheduledIssue, ScheduledRun, reason as schedule_reason,
+};
 pub use agentsession::{
     AgentSession, AgentSessionSpec, AgentSessionStatus, SessionIds, SessionProviderSession,
     SessionVolume, condition as session_condition, reason as session_reason,
@@ -34,6 +42,10 @@ pub use agenttask::{
     SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
     condition as task_condition, reason as task_reason,
 };
+pub use assignee::{Assignee, AssigneeKind};
+pub use agentteam::{
+    AgentTeam, AgentTeamSpec, AgentTeamStatus, TeamMember, reason as team_reason,
+};
 pub use loginrequest::{LoginRequest, LoginRequestSpec, nonce_hash, policy as login_policy};
 pub use runtime::{
     AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,
@@ -43,6 +55,7 @@ pub use runtime::{
 };
 pub use schema::all;
 pub use shared::{AccessMode, AgentRef, LocalRef, RuntimeRef, Subject, SubjectKind};
+pub use skill::{Skill, SkillFiles, SkillSpec};
 
 /// The API group of every kind here.
 pub const GROUP: &str = "mooring.dev";

@@ -5,7 +5,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt as _;
 
-use crate::{Agent, AgentSession, AgentTask, LoginRequest, Runtime};
+use crate::{Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill};
 
 /// Every definition, in the form and order in which they are installed.
 #[must_use]
@@ -13,8 +13,11 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     [
         Runtime::crd(),
         Agent::crd(),
+        AgentTeam::crd(),
+        Skill::crd(),
         AgentTask::crd(),
         AgentSession::crd(),
+        AgentSchedule::crd(),
         LoginRequest::crd(),
     ]
     .into_iter()

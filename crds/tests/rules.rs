@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Agent, AgentSession, AgentTask, LoginRequest, Runtime};
+use crds::{Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill};
 use kube::core::cel::{validate_cel, validate_cel_update};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -108,8 +108,11 @@ fn check(kind: &str, object: &Value, old: &Value) -> Vec<String> {
         "Runtime" => check!(Runtime),
         "Agent" => check!(Agent),
         "AgentTask" => check!(AgentTask),
+        "AgentTeam" => check!(AgentTeam),
         "AgentSession" => check!(AgentSession),
+        "AgentSchedule" => check!(AgentSchedule),
         "LoginRequest" => check!(LoginRequest),
+        "Skill" => check!(Skill),
         other => panic!("no kind {other}"),
     };
     answer.map_or_else(
