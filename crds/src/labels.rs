@@ -5,6 +5,12 @@ pub const WORKSPACE: &str = "mooring.dev/workspace";
 /// The value of [`WORKSPACE`].
 pub const ENABLED: &str = "enabled";
 
+/// On a namespace that is a workspace, with [`TRUE`]: an agent is woken only where a person is at the top of the
+/// chain of causes.
+pub const REQUIRE_ORIGINATOR: &str = "mooring.dev/require-originator";
+/// The value of [`REQUIRE_ORIGINATOR`].
+pub const TRUE: &str = "true";
+
 /// The task's id of the store, a `UUIDv7`.
 pub const TASK_ID: &str = "mooring.dev/task-id";
 /// The attempt's number.
@@ -15,6 +21,8 @@ pub const SESSION: &str = "mooring.dev/session";
 pub const AGENT: &str = "mooring.dev/agent";
 /// Name of the Runtime.
 pub const RUNTIME: &str = "mooring.dev/runtime";
+/// Name of the AgentSchedule that an AgentTask was made for.
+pub const SCHEDULE: &str = "mooring.dev/schedule";
 /// The installation that made an object; others leave it alone.
 pub const INSTALLATION: &str = "mooring.dev/installation";
 
@@ -38,3 +46,7 @@ pub const SESSION_MANAGER: &str = "mooring-session";
 pub const RUNTIME_MANAGER: &str = "mooring-runtime";
 /// Field manager of the Agent reconciler.
 pub const AGENT_MANAGER: &str = "mooring-agent";
+/// Field manager of the AgentTeam reconciler.
+pub const TEAM_MANAGER: &str = "mooring-team";
+/// Field manager of the reconciler of schedules.
+pub const SCHEDULE_MANAGER: &str = "mooring-schedule";

@@ -29,8 +29,8 @@ mod skill;
 
 pub use agent::{Access, Agent, AgentSpec, AgentStatus, Invokers, reason as agent_reason};
 pub use agentschedule::{
-    ActiveFiring, AgentSchedule, AgentScheduleSpec, AgentScheduleStatus, ConcurrencyPolicy, MAX_ACTIVE,
-    ScheduledIssue, ScheduledRun, reason as schedule_reason,
+    ActiveFiring, AgentSchedule, AgentScheduleSpec, AgentScheduleStatus, ConcurrencyPolicy,
+    MAX_ACTIVE, ScheduledIssue, ScheduledRun, reason as schedule_reason,
 };
 pub use agentsession::{
     AgentSession, AgentSessionSpec, AgentSessionStatus, SessionIds, SessionProviderSession,
@@ -42,10 +42,8 @@ pub use agenttask::{
     SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
     condition as task_condition, reason as task_reason,
 };
+pub use agentteam::{AgentTeam, AgentTeamSpec, AgentTeamStatus, TeamMember, reason as team_reason};
 pub use assignee::{Assignee, AssigneeKind};
-pub use agentteam::{
-    AgentTeam, AgentTeamSpec, AgentTeamStatus, TeamMember, reason as team_reason,
-};
 pub use loginrequest::{LoginRequest, LoginRequestSpec, nonce_hash, policy as login_policy};
 pub use runtime::{
     AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,

@@ -5,7 +5,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt as _;
 
-use crate::{Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill};
+use crate::{
+    Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill,
+};
 
 /// Every definition, in the form and order in which they are installed.
 #[must_use]

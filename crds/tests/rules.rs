@@ -11,7 +11,9 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill};
+use crds::{
+    Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill,
+};
 use kube::core::cel::{validate_cel, validate_cel_update};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -138,6 +140,10 @@ fn put(object: &mut Value, pointer: &str, value: Value) {
 }
 
 fn expand(value: Value) -> Value {
+    if let Value::Object(fields) = value {
+        let fields = fields.into_iter().map(|(key, value)| (key, expand(value)));
+        return Value::Object(fields.collect());
+    }
     let long = value.as_str().and_then(|text| {
         let (count, word) = text.strip_prefix("repeat:")?.split_once(':')?;
         Some(word.repeat(count.parse().ok()?))
