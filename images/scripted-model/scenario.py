@@ -65,8 +65,12 @@ class Scenarios:
 def recall(rule, request):
     """An answer that depends on the conversation: `found` with the group of the newest match, else `missing`.
 
-    Only what the conversation itself holds can make it come out as `found`, which is what a test of memory needs.
+    Only what the conversation itself holds can make it come out as `found`, which is what a test of memory needs. A
+    rule with `anywhere` looks through the whole request, instructions and tools included.
     """
-    texts = [text for who, text in said(request.get("messages") or []) if who == "user"]
+    if rule.get("anywhere"):
+        texts = [json.dumps(request, ensure_ascii=False)]
+    else:
+        texts = [text for who, text in said(request.get("messages") or []) if who == "user"]
     matches = re.findall(rule["pattern"], "\n".join(texts))
     return rule["found"].replace("$1", matches[-1]) if matches else rule["missing"]

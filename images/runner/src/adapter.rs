@@ -19,6 +19,9 @@ pub trait Provider: Sync {
     /// Name of the context file that the CLI reads in its working directory, for example `CLAUDE.md`.
     fn context_file(&self) -> &'static str;
 
+    /// The folder under `$HOME` in which the CLI looks for skills, each a folder with a `SKILL.md`.
+    fn skills(&self, place: &Place<'_>) -> PathBuf;
+
     /// Every file in which the CLI may keep `session`. The conversation is there when one of them exists
     /// and is not empty. Empty when that cannot be told by looking, or when the id is none of this CLI's:
     /// an id comes from a CLI's output, so one that could leave the store's directory gives no path. Where

@@ -123,6 +123,7 @@ impl Attempt<'_> {
             layout: self.layout.clone(),
             package: self.package().clone(),
             context_file: provider.context_file(),
+            skills: self.at(|place| provider.skills(place)),
             token: self.given.token.clone(),
             ca: self.given.ca.clone(),
             key: self.opened.key.clone(),
@@ -140,17 +141,21 @@ impl Attempt<'_> {
         }
     }
 
-    /// Whether the CLI's own store holds a session.
-    fn look(&self, provider: &dyn Provider, session: &str) -> Found {
+    /// Asks something of the place where the CLI runs.
+    fn at<T>(&self, ask: impl FnOnce(&Place<'_>) -> T) -> T {
         let environment = self
             .environment
             .of_agent(self.layout, &self.settings.api, &[]);
-        let place = Place {
+        ask(&Place {
             home: &self.layout.home,
             cwd: &self.layout.work,
             env: environment.variables(),
-        };
-        let paths = provider.session_files(&place, session);
+        })
+    }
+
+    /// Whether the CLI's own store holds a session.
+    fn look(&self, provider: &dyn Provider, session: &str) -> Found {
+        let paths = self.at(|place| provider.session_files(place, session));
         if paths.is_empty() {
             return Found::Unclear;
         }

@@ -24,6 +24,8 @@ pub struct Layout {
     pub token_file: PathBuf,
     /// Where the agent finds the CA.
     pub ca_file: PathBuf,
+    /// Where the kubelet mounts skills.
+    pub skills: PathBuf,
     /// Programs, put on `PATH`.
     pub bin: PathBuf,
     /// The container's control groups.
@@ -45,6 +47,7 @@ impl Layout {
             secret_ca: at(paths::SECRET).join(paths::SECRET_CA_KEY),
             token_file: at(paths::TOKEN_FILE),
             ca_file: at(paths::CA_FILE),
+            skills: at(paths::SKILLS),
             bin: at(paths::BIN),
             cgroup: at(CGROUP),
             termination_log: at(paths::TERMINATION_LOG),

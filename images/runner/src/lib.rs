@@ -29,6 +29,7 @@ pub mod resume;
 pub mod settings;
 pub mod shape;
 pub mod signals;
+pub mod skills;
 pub mod spawn;
 pub mod stop;
 pub mod tail;

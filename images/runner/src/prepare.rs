@@ -10,6 +10,7 @@ use crate::context_file;
 use crate::files;
 use crate::layout::Layout;
 use crate::outbox::Outbox;
+use crate::skills::{self, SkillError};
 
 /// A context file that is larger is not ours to rewrite.
 const CONTEXT_BYTES: u64 = 4 * 1024 * 1024;
@@ -36,6 +37,9 @@ pub enum PrepareError {
         /// Why.
         source: io::Error,
     },
+    /// The skills.
+    #[error(transparent)]
+    Skills(#[from] SkillError),
     /// The outbox.
     #[error("the outbox cannot be made: {0}")]
     Outbox(#[source] io::Error),
@@ -50,6 +54,8 @@ pub struct Preparation {
     pub package: Package,
     /// Name of the CLI's context file.
     pub context_file: &'static str,
+    /// Where the CLI looks for skills.
+    pub skills: PathBuf,
     /// The agent's token.
     pub token: SecretString,
     /// The CA of the API.
@@ -80,6 +86,17 @@ pub struct SetAside {
     why: String,
 }
 
+impl SetAside {
+    /// Moves it aside.
+    pub(crate) fn now(path: &Path, why: &str) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_path_buf(),
+            to: files::set_aside(path)?,
+            why: why.to_owned(),
+        })
+    }
+}
+
 impl fmt::Display for SetAside {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, to, why } = self;
@@ -106,6 +123,8 @@ pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     };
     give_credentials(preparation).map_err(PrepareError::Credentials)?;
     write_context(preparation, &mut set_aside)?;
+    let names = &preparation.package.agent.skills;
+    skills::install(&layout.skills, names, &preparation.skills, &mut set_aside)?;
     let (outbox, foreign) = Outbox::open(
         &layout.state,
         preparation.package.attempt,
@@ -132,17 +151,9 @@ fn folder(path: &Path, set_aside: &mut Vec<SetAside>) -> Result<bool, PrepareErr
         source,
     };
     if fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir()) {
-        set_aside.push(aside(path, "it is not a folder".to_owned()).map_err(fail)?);
+        set_aside.push(SetAside::now(path, "it is not a folder").map_err(fail)?);
     }
     files::ensure_folder(path).map_err(fail)
-}
-
-fn aside(path: &Path, why: String) -> io::Result<SetAside> {
-    Ok(SetAside {
-        path: path.to_path_buf(),
-        to: files::set_aside(path)?,
-        why,
-    })
 }
 
 fn give_credentials(preparation: &Preparation) -> io::Result<()> {
@@ -168,7 +179,7 @@ fn write_context(
     let old = match read_text(&path) {
         Ok(old) => old,
         Err(error) => {
-            set_aside.push(aside(&path, error.to_string()).map_err(fail)?);
+            set_aside.push(SetAside::now(&path, &error.to_string()).map_err(fail)?);
             String::new()
         }
     };
@@ -194,6 +205,7 @@ mod tests {
             layout: Layout::new(root),
             package: package(),
             context_file: "CLAUDE.md",
+            skills: Layout::new(root).home.join(".claude/skills"),
             token: "mrt_x".into(),
             ca: b"PEM".to_vec(),
             key: MacKey::from_wire(&"A".repeat(43)).unwrap(),

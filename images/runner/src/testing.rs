@@ -22,6 +22,8 @@ pub(crate) fn package() -> Package {
             display_name: "Reviewer".into(),
             instructions: "Read the diff before you speak.".into(),
             model: None,
+            skills: Vec::new(),
+            token_scope: protocol::TokenScope::Issue,
         },
         runtime: RuntimeBrief {
             name: "claude".into(),
@@ -36,6 +38,10 @@ pub(crate) fn package() -> Package {
         },
         prompt: "Say hello.".into(),
         cause: None,
+        team: None,
+        repositories: Vec::new(),
+        chat: None,
+        quick_issue: None,
         interrupted: false,
         session: SessionBrief {
             policy: SessionPolicy::Resume,
@@ -102,6 +108,7 @@ pub(crate) fn woken() -> Package {
         last_run: None,
         new_comments: 1,
         unchanged: false,
+        again: None,
     });
     package
 }

@@ -2,7 +2,7 @@
 
 use crds::{Agent, AgentTask, Runtime};
 use kube::ResourceExt as _;
-use protocol::{AgentBrief, EndReason, Package, RuntimeBrief, TaskTimeouts};
+use protocol::{AgentBrief, EndReason, Package, RuntimeBrief, TaskTimeouts, TokenScope};
 use store::{AttemptRow, SessionRow, TaskRow};
 
 use crate::conversation::{self, Past};
@@ -44,7 +44,11 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
             name: task.agent.clone(),
             display_name: display_name(agent),
             instructions: agent.spec.instructions.clone(),
+            skills: (agent.spec.skills.iter())
+                .map(|skill| skill.name.clone())
+                .collect(),
             model: agent.spec.model.clone(),
+            token_scope: token_scope(agent),
         },
         runtime: RuntimeBrief {
             name: attempt.runtime.clone(),
@@ -57,6 +61,10 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
         subject: session.key.subject.clone(),
         prompt: definition.spec.prompt.clone().unwrap_or_default(),
         cause: None,
+        team: None,
+        repositories: Vec::new(),
+        chat: None,
+        quick_issue: None,
         interrupted: earlier.iter().any(was_interrupted),
         session: conversation::decide(past),
         timeouts: timeouts(runtime),
@@ -70,6 +78,15 @@ pub(crate) fn display_name(agent: &Agent) -> String {
         .display_name
         .clone()
         .unwrap_or_else(|| agent.name_any())
+}
+
+/// How far the tokens of an agent's tasks reach.
+pub(crate) fn token_scope(agent: &Agent) -> TokenScope {
+    match agent.spec.token_scope {
+        crds::TokenScope::Issue => TokenScope::Issue,
+        crds::TokenScope::Project => TokenScope::Project,
+        crds::TokenScope::Workspace => TokenScope::Workspace,
+    }
 }
 
 /// True when the agent had begun and was stopped: only then it may have heard the prompt before.
@@ -160,6 +177,7 @@ pub(crate) mod tests {
                 name: "reviewer".to_owned(),
                 max_concurrent: 1,
             }],
+            share: store::Share::default(),
         };
         let claimed = store.claim_next(&lane, &key(), now).await.unwrap().unwrap();
         let mut rows = Rows {

@@ -25,6 +25,18 @@ pub struct Package {
     /// What woke the agent, when it was no prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<crate::board::Cause>,
+    /// The team that it was woken for, when it was woken to lead one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<crate::board::TeamBriefing>,
+    /// What a person wrote in a chat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chat: Option<crate::board::ChatCause>,
+    /// The issue that is to be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quick_issue: Option<crate::board::QuickCause>,
+    /// What the issue's project is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repositories: Vec<crate::board::Repository>,
     /// True when an earlier attempt of this task was interrupted; the turn then says so before the prompt.
     pub interrupted: bool,
     /// The conversation.
@@ -43,9 +55,47 @@ pub struct AgentBrief {
     pub display_name: String,
     /// Its standing instructions, for the context file.
     pub instructions: String,
+    /// Names of its skills, which lie under [`crate::paths::SKILLS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// The model asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How far its token reaches, for the help of `moor`; the API decides.
+    #[serde(default)]
+    pub token_scope: TokenScope,
+}
+
+/// How far the token of a task reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum TokenScope {
+    /// Its issue and the parts of that.
+    #[default]
+    Issue,
+    /// All issues of its issue's project.
+    Project,
+    /// All issues of the workspace.
+    Workspace,
+}
+
+impl TokenScope {
+    /// The word in the environment of an agent.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Issue => "Issue",
+            Self::Project => "Project",
+            Self::Workspace => "Workspace",
+        }
+    }
+
+    /// Reads that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Issue, Self::Project, Self::Workspace]
+            .into_iter()
+            .find(|scope| scope.as_str() == word)
+    }
 }
 
 /// The CLI to run.
@@ -68,7 +118,7 @@ pub struct RuntimeBrief {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// `Key`, later also `Issue` and `Chat`.
+    /// `Key`, `Issue`, `Chat` or `QuickIssue`.
     pub kind: String,
     /// Its name.
     pub name: String,

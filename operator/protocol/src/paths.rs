@@ -18,6 +18,9 @@ pub const TOKEN_FILE: &str = "/run/mooring/token";
 pub const CA_FILE: &str = "/run/mooring/ca.crt";
 /// What the init container fills, mounted read-only in the agent's container.
 pub const OPT: &str = "/opt/mooring";
+/// Where the kubelet mounts the agent's skills: `SKILL/@FOLDER`, with nothing after the `@` for the skill's own
+/// folder.
+pub const SKILLS: &str = "/opt/mooring-skills";
 /// Programs, on `PATH`.
 pub const BIN: &str = "/opt/mooring/bin";
 /// The runner inside the agent's container.
@@ -38,6 +41,11 @@ pub const ENV_CA_FILE: &str = "MOORING_CA_FILE";
 pub const SECRET_TOKEN_KEY: &str = "token";
 /// Key of the CA in the task's Secret.
 pub const SECRET_CA_KEY: &str = "ca.crt";
+
+/// Environment variable with how far the agent's token reaches, a word of [`crate::TokenScope`].
+pub const ENV_SCOPE: &str = "MOORING_TOKEN_SCOPE";
+/// Where the Secrets of repositories are mounted, each in a folder of its name.
+pub const GIT_SECRETS: &str = "/run/secrets/git";
 
 /// Container that runs the agent; its status decides what happened to an attempt.
 pub const AGENT_CONTAINER: &str = "agent";

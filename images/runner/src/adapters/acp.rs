@@ -48,6 +48,10 @@ impl Provider for Acp {
         self.0.context_file
     }
 
+    fn skills(&self, place: &Place<'_>) -> PathBuf {
+        (self.0.skills)(place)
+    }
+
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {
         (self.0.session_files)(place, session)
     }

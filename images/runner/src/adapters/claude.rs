@@ -4,7 +4,7 @@
 mod background;
 mod launch;
 
-pub(super) use launch::session_files;
+pub(super) use launch::{session_files, skills};
 
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ const OTHER_LOGIN: &str = "could not resolve authentication method";
 pub(super) const CLAUDE: Cli = Cli {
     id: "claude",
     context_file: "CLAUDE.md",
+    skills,
     session_files,
     ladder: Ladder {
         interrupt: Duration::from_secs(2),

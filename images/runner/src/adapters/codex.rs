@@ -8,7 +8,7 @@ mod notices;
 mod requests;
 mod verdict;
 
-pub(super) use launch::session_files;
+pub(super) use launch::{session_files, skills};
 
 use std::time::Duration;
 
@@ -40,6 +40,7 @@ const LINGER_TIMER: TimerId = TimerId(2);
 pub(super) const CODEX: Cli = Cli {
     id: "codex",
     context_file: "AGENTS.md",
+    skills,
     session_files,
     ladder: Ladder {
         interrupt: Duration::from_secs(2),

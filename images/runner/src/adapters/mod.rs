@@ -22,6 +22,7 @@ use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
 struct Cli {
     id: &'static str,
     context_file: &'static str,
+    skills: fn(&Place<'_>) -> PathBuf,
     session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
     ladder: Ladder,
     launch: fn(&Launch) -> (CommandLine, Box<dyn Adapter>),
@@ -34,6 +35,10 @@ impl Provider for Cli {
 
     fn context_file(&self) -> &'static str {
         self.context_file
+    }
+
+    fn skills(&self, place: &Place<'_>) -> PathBuf {
+        (self.skills)(place)
     }
 
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {

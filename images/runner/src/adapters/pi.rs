@@ -38,6 +38,7 @@ const LINGER_TIMER: TimerId = TimerId(2);
 pub(super) const PI: Cli = Cli {
     id: "pi",
     context_file: "AGENTS.md",
+    skills: launch::skills,
     session_files: launch::session_files,
     ladder: Ladder {
         interrupt: Duration::from_secs(2),

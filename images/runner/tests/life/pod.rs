@@ -202,6 +202,8 @@ pub(crate) fn package(prompt: &str) -> Package {
             display_name: "Reviewer".into(),
             instructions: "Be brief.".into(),
             model: Some("fake-model".into()),
+            skills: Vec::new(),
+            token_scope: protocol::TokenScope::Issue,
         },
         runtime: RuntimeBrief {
             name: "claude".into(),
@@ -216,6 +218,10 @@ pub(crate) fn package(prompt: &str) -> Package {
         },
         prompt: prompt.into(),
         cause: None,
+        team: None,
+        repositories: Vec::new(),
+        chat: None,
+        quick_issue: None,
         interrupted: false,
         session: SessionBrief {
             policy: SessionPolicy::Resume,

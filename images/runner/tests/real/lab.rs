@@ -162,21 +162,22 @@ impl Lab {
 
     /// The files in which the program may keep a conversation, as the adapter says.
     pub(crate) fn session_files(&self, session: &str) -> Vec<PathBuf> {
-        let (home, cwd, env) = (
-            self.folder.path().join("home"),
-            self.folder.path().join("work"),
-            BTreeMap::new(),
-        );
+        self.at(|provider, place| provider.session_files(place, session))
+            .unwrap_or_default()
+    }
+
+    /// Where the program looks for skills, as the adapter says.
+    pub(crate) fn skills(&self) -> Result<PathBuf> {
+        self.at(|provider, place| provider.skills(place))
+    }
+
+    fn at<T>(&self, ask: impl FnOnce(&dyn Provider, &Place<'_>) -> T) -> Result<T> {
         let place = Place {
-            home: &home,
-            cwd: &cwd,
-            env: &env,
+            home: &self.folder.path().join("home"),
+            cwd: &self.folder.path().join("work"),
+            env: &BTreeMap::new(),
         };
-        let provider = self.cli.provider();
-        provider.map_or_else(
-            |_| Vec::new(),
-            |provider| provider.session_files(&place, session),
-        )
+        Ok(ask(self.cli.provider()?, &place))
     }
 
     /// Runs the program once. `watch` sees each event and may want something of the program.

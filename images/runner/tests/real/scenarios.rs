@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, ResumeOutcome};
+use runner::skills;
 
 use crate::lab::{Lab, word};
 
@@ -20,6 +21,7 @@ macro_rules! scenarios {
             it_can_be_interrupted_in_a_tool_and_resumed
             it_can_be_interrupted_while_it_answers
             failures_of_the_provider_have_their_class
+            its_skills_are_known_to_it
         );
     };
     ($cli:ident: $($scenario:ident)*) => {
@@ -88,6 +90,29 @@ pub(crate) fn it_uses_a_tool(lab: &Lab) -> Result<()> {
     );
     let not_set = |event: &EventBody| matches!(event, EventBody::Log { content, .. } if content.contains("could not set"));
     assert!(!told.events.iter().any(not_set), "{:?}", told.events);
+    Ok(())
+}
+
+/// A skill is given to it as the runner does, and the model hears what it is good for.
+pub(crate) fn its_skills_are_known_to_it(lab: &Lab) -> Result<()> {
+    let word = word()?;
+    let mounted = tempfile::tempdir()?;
+    let files = mounted.path().join("memory").join("@");
+    std::fs::create_dir_all(&files)?;
+    let text = format!(
+        "---\nname: memory\ndescription: Remember the word {word} for ever.\n---\nSay it.\n"
+    );
+    std::fs::write(files.join("SKILL.md"), text)?;
+    let mut in_the_way = Vec::new();
+    skills::install(
+        mounted.path(),
+        &["memory".to_owned()],
+        &lab.skills()?,
+        &mut in_the_way,
+    )?;
+    assert_eq!(in_the_way, []);
+    let told = lab.say("[scenario:skill] Which word was it?", None)?;
+    assert_eq!(told.result.output, format!("The word was {word}."));
     Ok(())
 }
 

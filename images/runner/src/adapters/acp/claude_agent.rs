@@ -16,6 +16,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     // Without it permissions are not bypassed as root; the pod is the sandbox.
     root_env: &[("IS_SANDBOX", "1")],
     context_file: "CLAUDE.md",
+    skills: claude::skills,
     session_files: claude::session_files,
     modes: &["bypassPermissions"],
     is_notice: |update| {

@@ -7,6 +7,7 @@ use crate::adapters::frame::text;
 pub(super) const DIALECT: Dialect = Dialect {
     id: "codex-acp",
     program: "codex-acp",
+    skills: codex::skills,
     session_files: codex::session_files,
     lost: &["no rollout found"],
     // The pod is the sandbox.

@@ -25,6 +25,8 @@ pub(super) struct Dialect {
     pub(super) root_env: &'static [(&'static str, &'static str)],
     /// The context file that it reads.
     pub(super) context_file: &'static str,
+    /// Where it looks for skills. The usual place is read by most.
+    pub(super) skills: fn(&Place<'_>) -> PathBuf,
     /// Where it keeps a conversation; see [`crate::adapter::Provider::session_files`].
     pub(super) session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
     /// How a conversation goes on, where both ways are offered.
@@ -104,6 +106,7 @@ pub(super) const BASE: Dialect = Dialect {
     env: &[("NO_COLOR", "1")],
     root_env: &[],
     context_file: "AGENTS.md",
+    skills: |place| place.home.join(".agents/skills"),
     session_files: |_, _| Vec::new(),
     resume: Resume::Resume,
     lost: &[],

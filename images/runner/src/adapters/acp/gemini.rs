@@ -23,6 +23,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         ("--resume", Takes::MaybeValue),
     ],
     context_file: "GEMINI.md",
+    skills: |place| place.home.join(".gemini/skills"),
     resume: Resume::Load,
     lost: &["no previous sessions found"],
     model: Model::Flag("-m"),

@@ -26,6 +26,7 @@ pub(super) const DIALECT: Dialect = Dialect {
         ("--continue", Takes::MaybeValue),
     ],
     env: &[("NO_COLOR", "1"), ("HERMES_YOLO_MODE", "1")],
+    skills: |place| place.home.join(".hermes/skills"),
     // It takes any session: in one that it does not know it refuses the prompt, or works under another id.
     refuses_when_lost: true,
     renamed: |opened| {

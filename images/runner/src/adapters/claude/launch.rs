@@ -67,6 +67,11 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     parts.line(launch)
 }
 
+/// Where it looks for skills.
+pub(in crate::adapters) fn skills(place: &Place<'_>) -> PathBuf {
+    stores::folder(place, "CLAUDE_CONFIG_DIR", ".claude").join("skills")
+}
+
 /// The one file in which `session` may lie.
 pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
     if !is_uuid(session) {

@@ -35,6 +35,11 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     parts.line(launch)
 }
 
+/// Where it looks for skills.
+pub(in crate::adapters) fn skills(place: &Place<'_>) -> PathBuf {
+    stores::folder(place, "CODEX_HOME", ".codex").join("skills")
+}
+
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
 pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
     if !is_uuid(session) {

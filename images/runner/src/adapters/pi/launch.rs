@@ -41,6 +41,11 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     parts.line(launch)
 }
 
+/// Where it looks for skills.
+pub(in crate::adapters) fn skills(place: &Place<'_>) -> PathBuf {
+    stores::folder(place, "PI_CODING_AGENT_DIR", ".pi/agent").join("skills")
+}
+
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
 pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
     if !is_uuid(session) {
