@@ -10,6 +10,26 @@ pub const BATCH_EVENTS: usize = 64;
 pub const EVENT_BYTES: usize = 64 * 1024;
 /// Bytes of a tool's output in the timeline; the rest stays in the CLI's own transcript on the volume.
 pub const TOOL_OUTPUT_BYTES: usize = 8192;
+/// Bytes of the whole text of a tool's output that is kept beside the timeline; what is longer is cut there too.
+pub const TEXT_BYTES: usize = 1024 * 1024;
+/// Bytes of such texts of one attempt; those that come when it is full are not kept.
+pub const ATTEMPT_TEXT_BYTES: u64 = 16 * 1024 * 1024;
+/// Models that one result may tell of; more are left out.
+pub const MODELS: usize = 32;
+/// Bytes of a model's name.
+pub const MODEL_BYTES: usize = 200;
+/// Live connections of one person, code `tooManyRequests`.
+pub const LIVE_PER_PERSON: usize = 8;
+/// Live connections in all.
+pub const LIVE: usize = 512;
+/// Subscriptions of a live connection to one kind of thing, code `tooManyRequests`.
+pub const LIVE_SUBSCRIPTIONS: usize = 64;
+/// Bytes of the word of a subscription.
+pub const LIVE_WORD_BYTES: usize = 64;
+/// Bytes of what a client says on a live connection at once.
+pub const LIVE_REQUEST_BYTES: usize = 4096;
+/// Events of a task that may wait for a live reader; past it they are a gap.
+pub const LIVE_BEHIND: u64 = 1000;
 /// Events one attempt may put into the timeline. Past it the run goes on, and the timeline's last event
 /// says how many were left out; the full text stays on the volume.
 pub const ATTEMPT_EVENTS: u64 = 20_000;
@@ -40,6 +60,8 @@ pub const TITLE_BYTES: usize = 500;
 pub const DESCRIPTION_BYTES: usize = 256 * 1024;
 /// Bytes of a comment, code `invalidRequest`.
 pub const COMMENT_BYTES: usize = 64 * 1024;
+/// Repositories of a project, code `invalidRequest`.
+pub const REPOSITORIES: usize = 16;
 /// Mentions that one text may hold; more are not read.
 pub const MENTIONS: usize = 50;
 /// Agents that one write may wake.
@@ -48,8 +70,38 @@ pub const RECIPIENTS: usize = 20;
 pub const CAUSE_COMMENT_BYTES: usize = 8 * 1024;
 /// Comments in the package beside the one that woke the task.
 pub const CAUSE_COMMENTS: usize = 10;
+/// Messages of a chat in the package of the task that answers them; the newest.
+pub const CHAT_BATCH: usize = 10;
+/// Messages of a chat that wait for a run at most, code `wrongState`.
+pub const CHAT_WAITING: u32 = 50;
+/// Chats of a person that are not put away, code `wrongState`.
+pub const CHATS_PER_PERSON: u32 = 500;
+/// Issues that agents are to write for a person at a time, code `wrongState`.
+pub const QUICK_ISSUES_PER_PERSON: u32 = 20;
+/// Labels of an issue, code `invalidRequest`.
+pub const LABELS: usize = 20;
+/// Bytes of a label.
+pub const LABEL_BYTES: usize = 63;
+/// Keys of an issue's metadata, code `invalidRequest`.
+pub const METADATA_KEYS: usize = 50;
+/// Bytes of one of them.
+pub const METADATA_KEY_BYTES: usize = 63;
+/// Bytes of all keys and values together.
+pub const METADATA_BYTES: usize = 4096;
+/// Members who follow an issue: a comment tells no more of them.
+pub const SUBSCRIBERS: u32 = 1000;
+/// Bytes of what is searched for, code `invalidRequest`.
+pub const SEARCH_BYTES: usize = 400;
+/// Words of it; all of them must be found.
+pub const SEARCH_WORDS: usize = 16;
+/// Characters of a text around what was found in it.
+pub const SNIPPET_CHARS: usize = 160;
 /// Days that a person's own token may live.
 pub const TOKEN_DAYS: u32 = 90;
+/// The header that makes a request safe to send again.
+pub const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Bytes of such a key.
+pub const IDEMPOTENCY_KEY_BYTES: usize = 128;
 /// Tokens that a person may have.
 pub const TOKENS_PER_PERSON: u32 = 50;
 

@@ -4,7 +4,7 @@
 use protocol::board::BlockedReason;
 use protocol::limits::RECIPIENTS;
 
-use crate::{Directory, may_wake};
+use crate::Directory;
 
 /// How far agents may wake each other before a person has to say something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct Limits {
     pub runs: u32,
     /// How often the same two agents may wake each other, there and back.
     pub rounds: u32,
+    /// Runs that agents may cause in all, on whichever issues, after one thing that a person did.
+    pub root: u32,
 }
 
 impl Default for Limits {
@@ -23,6 +25,7 @@ impl Default for Limits {
             depth: 8,
             runs: 30,
             rounds: 3,
+            root: 100,
         }
     }
 }
@@ -36,6 +39,8 @@ pub enum Guard {
     Runs,
     /// [`Limits::rounds`].
     Rounds,
+    /// [`Limits::root`].
+    Root,
 }
 
 impl Guard {
@@ -46,6 +51,7 @@ impl Guard {
             Self::Depth => "depth",
             Self::Runs => "runs",
             Self::Rounds => "rounds",
+            Self::Root => "root",
         }
     }
 
@@ -56,6 +62,7 @@ impl Guard {
             Self::Depth => BlockedReason::DepthLimit,
             Self::Runs => BlockedReason::RateLimit,
             Self::Rounds => BlockedReason::RoundLimit,
+            Self::Root => BlockedReason::RootLimit,
         }
     }
 
@@ -66,6 +73,7 @@ impl Guard {
             BlockedReason::DepthLimit => Some(Self::Depth),
             BlockedReason::RateLimit => Some(Self::Runs),
             BlockedReason::RoundLimit => Some(Self::Rounds),
+            BlockedReason::RootLimit => Some(Self::Root),
             BlockedReason::NotAvailable
             | BlockedReason::Suppressed
             | BlockedReason::SelfTrigger
@@ -91,6 +99,8 @@ pub enum Asker {
         /// Runs that agents have caused on the issue, or this one's task has on all of them, whichever are more, in
         /// the last hour and since a person last said something.
         runs: u32,
+        /// Runs that agents have caused since what the person at the top of the chain did.
+        of_root: u32,
     },
 }
 
@@ -129,7 +139,7 @@ pub fn judge(
             let agent = candidate.agent.clone();
             let blocked = if is_self(asker, &agent) {
                 Some(BlockedReason::SelfTrigger)
-            } else if !may_wake(directory.agent(&agent).as_ref()) {
+            } else if directory.agent(&agent).is_none() {
                 Some(BlockedReason::NotAvailable)
             } else if suppress.contains(&agent) {
                 Some(BlockedReason::Suppressed)
@@ -159,8 +169,10 @@ fn tripped(asker: &Asker, candidate: &Candidate, woken: u32, limits: Limits) -> 
         Asker::Person => None,
         Asker::Agent { depth, .. } if *depth > limits.depth => Some(Guard::Depth),
         Asker::Agent { .. } if candidate.rounds >= limits.rounds => Some(Guard::Rounds),
-        Asker::Agent { runs, .. } => {
-            (runs.saturating_add(woken) >= limits.runs).then_some(Guard::Runs)
+        Asker::Agent { runs, of_root, .. } => {
+            let over = |caused: &u32, limit: u32| caused.saturating_add(woken) >= limit;
+            let runs = over(runs, limits.runs).then_some(Guard::Runs);
+            runs.or(over(of_root, limits.root).then_some(Guard::Root))
         }
     }
 }
@@ -179,6 +191,7 @@ mod tests {
         fn agent(&self, name: &str) -> Option<AgentFacts> {
             (name != self.0).then(|| AgentFacts {
                 display_name: name.to_owned(),
+                access: None,
             })
         }
     }
@@ -189,6 +202,18 @@ mod tests {
             here: true,
             depth,
             runs,
+            of_root: 0,
+        }
+    }
+
+    /// One whose chain has caused so many runs.
+    fn spent(of_root: u32) -> Asker {
+        Asker::Agent {
+            name: "me".to_owned(),
+            here: true,
+            depth: 1,
+            runs: 0,
+            of_root,
         }
     }
 
@@ -225,6 +250,8 @@ mod tests {
             (asker(1, 30), candidate("a", 0), Some(R::RateLimit)),
             (asker(1, 0), candidate("a", 3), Some(R::RoundLimit)),
             (asker(9, 30), candidate("gone", 3), Some(R::NotAvailable)),
+            (spent(99), candidate("a", 0), None),
+            (spent(100), candidate("a", 0), Some(R::RootLimit)),
         ] {
             assert_eq!(
                 one(&asker, candidate.clone()),
@@ -237,6 +264,7 @@ mod tests {
             here: false,
             depth: 1,
             runs: 0,
+            of_root: 0,
         };
         assert_eq!(one(&elsewhere, candidate("me", 0)), None);
     }
@@ -263,7 +291,7 @@ mod tests {
 
     #[test]
     fn every_guard_has_its_reason() {
-        for guard in [Guard::Depth, Guard::Runs, Guard::Rounds] {
+        for guard in [Guard::Depth, Guard::Runs, Guard::Rounds, Guard::Root] {
             assert_eq!(Guard::of(guard.reason()), Some(guard));
         }
     }

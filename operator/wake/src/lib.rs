@@ -5,6 +5,7 @@
 //! [`hand_back`]), may each of them be woken by this author ([`may_wake`]), and do agents not wake each other for
 //! ever ([`judge`] with [`Limits`]).
 
+mod access;
 mod comment;
 mod guard;
 mod hand_back;
@@ -12,6 +13,7 @@ mod issue;
 mod mention;
 mod words;
 
+pub use access::{Access, Person, Principal, may_wake};
 pub use comment::{Said, Thread, aims};
 pub use guard::{Asker, Candidate, Decision, Guard, Limits, judge};
 pub use hand_back::{Ended, HandBack, hand_back};
@@ -24,17 +26,29 @@ pub use words::{children_done, delegate_ended, stopped};
 pub struct AgentFacts {
     /// What people call it.
     pub display_name: String,
+    /// Who may wake it; everybody who may write here, where it does not say.
+    pub access: Option<Access>,
 }
 
-/// The agents of the workspace at hand, looked up without waiting for anything.
+/// What is known of a team, where it is known at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamFacts {
+    /// The agent that is woken for it.
+    pub leader: String,
+}
+
+/// The agents and teams of the workspace at hand, looked up without waiting for anything.
 pub trait Directory: Send + Sync {
     /// The agent of this resource name; none when there is no such agent.
     fn agent(&self, name: &str) -> Option<AgentFacts>;
-}
 
-/// Whether this agent may be woken by who may write here: it must exist. One answer for what does not exist and
-/// for what is not allowed, so that guessing tells nothing.
-#[must_use]
-pub fn may_wake(agent: Option<&AgentFacts>) -> bool {
-    agent.is_some()
+    /// The team of this resource name.
+    fn team(&self, _name: &str) -> Option<TeamFacts> {
+        None
+    }
+
+    /// Whether agents are woken only where a person is at the top of the chain of causes.
+    fn requires_originator(&self) -> bool {
+        false
+    }
 }

@@ -19,6 +19,10 @@ pub fn stopped(guard: Guard, limits: Limits, by: &str, agent: &str) -> String {
             "`{by}` and `{agent}` have woken each other {} times without a person",
             limits.rounds
         ),
+        Guard::Root => format!(
+            "agents have caused {} runs, here and on other issues, since a person last said something",
+            limits.root
+        ),
     };
     format!(
         "Stopped: {why}, so `{agent}` was not woken by `{by}`. A comment of a person on this issue lets them go on; \
@@ -61,7 +65,7 @@ mod tests {
 
     #[test]
     fn nothing_that_mooring_says_names_anybody() {
-        let mut said: Vec<_> = [Guard::Depth, Guard::Runs, Guard::Rounds]
+        let mut said: Vec<_> = [Guard::Depth, Guard::Runs, Guard::Rounds, Guard::Root]
             .into_iter()
             .map(|guard| stopped(guard, Limits::default(), "a", "b"))
             .collect();

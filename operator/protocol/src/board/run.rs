@@ -1,10 +1,12 @@
 //! Tasks as people see them under an issue, and what woke an agent.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Author, Comment, IssueKey, IssueStatus};
-use crate::{CommentId, EventBody, FailureClass, Subject, TaskId, TaskState};
+use crate::{CommentId, EventBody, FailureClass, Subject, TaskId, TaskState, TokenUsage};
 
 /// A task, for people.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,14 +33,31 @@ pub struct RunView {
     /// Why it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureClass>,
+    /// The particulars of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// What woke it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<CauseKind>,
+    /// Tokens that its attempts have used, as far as that was told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens: u64,
+    /// The same by model; in lists it is left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub usage: BTreeMap<String, TokenUsage>,
     /// When it was made.
     pub created: Timestamp,
     /// When it was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Timestamp>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a reference over"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One event of a task's timeline.
@@ -53,6 +72,9 @@ pub struct TimelineItem {
     pub at: Timestamp,
     /// What.
     pub body: EventBody,
+    /// Bytes of the whole text, where the event holds the beginning alone and the rest can be asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_bytes: Option<u64>,
 }
 
 /// What kind of thing woke an agent.
@@ -65,6 +87,10 @@ pub enum CauseKind {
     Assignment,
     /// The parts of its issue are done.
     Children,
+    /// A person wrote to it in a chat.
+    Chat,
+    /// A person asked it to write an issue.
+    QuickIssue,
 }
 
 impl CauseKind {
@@ -75,13 +101,22 @@ impl CauseKind {
             Self::Comment => "comment",
             Self::Assignment => "assignment",
             Self::Children => "children",
+            Self::Chat => "chat",
+            Self::QuickIssue => "quickIssue",
         }
     }
 
     /// Reads that word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Comment, Self::Assignment, Self::Children]
+        [
+            Self::Comment,
+            Self::Assignment,
+            Self::Children,
+            Self::Chat,
+            Self::QuickIssue,
+        ]
+           
             .into_iter()
             .find(|kind| kind.as_str() == word)
     }
@@ -123,4 +158,26 @@ pub struct Cause {
     pub new_comments: u32,
     /// True only when title and description are as they were when the last run began.
     pub unchanged: bool,
+    /// That a person asks once more for what another run was there for; its author is that person then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub again: Option<Again>,
+}
+
+/// A run that is asked for once more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Again {
+    /// The task that is done again.
+    pub task: TaskId,
+    /// Why that one failed; none when it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureClass>,
+}
+
+/// How a task is tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Retry {
+    /// True for a new conversation on the same files.
+    pub fresh: bool,
 }

@@ -11,6 +11,7 @@ use super::guards::{Stopped, stop};
 use super::outcome;
 use super::queue::{Wake, absorbing, wake};
 use super::row::{Cause, Evidence};
+use crate::tasks::new_id;
 use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
 
@@ -118,7 +119,7 @@ impl<'a> Begin<'a> {
         }
     }
 
-    fn slot<'b>(&self, agent: &'b str) -> Wake<'b>
+    pub(super) fn slot<'b>(&self, agent: &'b str) -> Wake<'b>
     where
         'a: 'b,
     {
@@ -131,7 +132,9 @@ impl<'a> Begin<'a> {
         }
     }
 
-    fn cause(&self, chain: &Chain) -> Cause {
+    pub(super) fn cause(&self, chain: &Chain) -> Cause {
+        // What a person does is the top of a chain, by its comment or by an id of its own.
+        let own = || self.comment.map(|comment| comment.0).or(new_id(self.now).ok());
         Cause {
             kind: self.kind,
             comment: self.comment,
@@ -142,6 +145,8 @@ impl<'a> Begin<'a> {
             evidence: self.evidence,
             depth: chain.depth(self.evidence),
             at: self.now,
+            root: chain.root.or_else(own),
+            again_of: None,
         }
     }
 }

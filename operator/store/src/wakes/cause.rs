@@ -40,6 +40,15 @@ impl Store {
             cut |= shorten(&mut each.body);
         }
         let before = last_run(&mut reader, &row).await?;
+        let again = match row.cause.again_of {
+            Some(task) => Some(board::Again {
+                task,
+                failure: self.task(task).await?.and_then(|task| {
+                    task.verdict.and_then(|verdict| verdict.outcome.class())
+                }),
+            }),
+            None => None,
+        };
         let shown = row
             .shown_hash
             .clone()
@@ -58,6 +67,7 @@ impl Store {
             last_run: before.as_ref().map(|(at, _)| *at),
             new_comments: count_new(&mut reader, &row, before.as_ref().map(|(at, _)| *at)).await?,
             unchanged: before.is_some_and(|(_, before)| before.is_some() && before == shown),
+            again,
         }))
     }
 

@@ -38,6 +38,7 @@ struct Asker {
 }
 
 /// A task that is over.
+#[derive(Clone, Copy)]
 pub(crate) struct Over<'a> {
     pub(crate) task: &'a TaskRow,
     pub(crate) verdict: &'a Verdict,
@@ -106,7 +107,8 @@ pub(crate) async fn lock_issues(write: &mut Write, task: TaskId) -> Result<Optio
 
 async fn causes(write: &mut Write, task: TaskId) -> Result<Vec<Cause>, Error> {
     const LIST: &str = "SELECT cause_kind, comment, author_kind, author_id, author_name, author_task, originator, \
-        accountable, evidence, depth, woken_at FROM wake_causes WHERE task = $1 ORDER BY number DESC LIMIT $2";
+        accountable, evidence, depth, woken_at, root, again_of FROM wake_causes WHERE task = $1 \
+        ORDER BY number DESC LIMIT $2";
     let list = query("list the causes of a task", LIST)
         .bind(task)
         .bind(CAUSES);
@@ -219,6 +221,7 @@ impl Directory for Asking {
     fn agent(&self, name: &str) -> Option<AgentFacts> {
         Some(AgentFacts {
             display_name: name.to_owned(),
+            access: None,
         })
     }
 }

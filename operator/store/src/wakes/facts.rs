@@ -3,6 +3,7 @@
 use jiff::{Timestamp, ToSpan as _};
 use protocol::board::{Author, AuthorKind, Issue};
 use protocol::{IssueId, TaskId};
+use uuid::Uuid;
 use wake::{Asker, Candidate, Decision, Directory, Limits};
 
 use super::row::{Evidence, WakeRow};
@@ -38,6 +39,8 @@ pub(crate) struct Chain {
     behind: Option<WakeRow>,
     /// Agents in the chain so far, since a person last said something.
     depth: u32,
+    /// What a person did at the top of the chain; none where a person is the author, whose act it is itself.
+    pub(super) root: Option<Uuid>,
 }
 
 /// The chain behind an author. `user` is who a person is for Kubernetes, `task` that of an agent.
@@ -51,9 +54,13 @@ pub(crate) async fn chain(
         Some(task) => WakeRow::find(on.conn(), task).await?,
         None => None,
     };
-    let depth = match &behind {
-        Some(row) if person_said(on, row.issue).await? <= Some(row.cause.at) => row.cause.depth,
-        Some(_) | None => 0,
+    let (depth, root) = match &behind {
+        Some(row) => match person_said(on, row.issue).await? {
+            // What a person says begins anew what goes on below it.
+            Some((at, said)) if at > row.cause.at => (0, Some(said)),
+            Some(_) | None => (row.cause.depth, row.cause.root.or(Some(row.task.0))),
+        },
+        None => (0, task.map(|task| task.0)),
     };
     let originator = match author.kind {
         AuthorKind::Member => user.map(str::to_owned),
@@ -67,6 +74,7 @@ pub(crate) async fn chain(
         originator,
         behind,
         depth,
+        root,
     })
 }
 
@@ -160,7 +168,7 @@ async fn among_agents(
     asked: &Asked<'_>,
 ) -> Result<(Asker, Vec<Candidate>), Error> {
     let (chain, issue, limits) = (asked.chain, asked.issue, asked.limits);
-    let said = person_said(on, issue).await?.unwrap_or(Timestamp::MIN);
+    let said = said_at(person_said(on, issue).await?);
     let mut candidates = Vec::new();
     for agent in asked.agents {
         let rounds = rounds(on, issue, (&chain.author.id, agent), said, limits.rounds).await?;
@@ -171,15 +179,20 @@ async fn among_agents(
     let mut caused = runs(on, issue, since, limits.runs).await?;
     if let Some(own) = &chain.behind {
         // Or it would only have to make ever new parts of its issue, each of which begins to count at nothing.
-        let said = person_said(on, own.issue).await?.unwrap_or(Timestamp::MIN);
+        let said = said_at(person_said(on, own.issue).await?);
         let by_task = runs_of_task(on, own.task, since.max(said), limits.runs).await?;
         caused = caused.max(by_task);
     }
+    let of_root = match chain.root {
+        Some(root) => runs_of_root(on, root, limits.root).await?,
+        None => 0,
+    };
     let asker = Asker::Agent {
         name: chain.author.id.clone(),
         here: chain.behind.as_ref().is_none_or(|row| row.issue == issue),
         depth: chain.depth(asked.evidence),
         runs: caused,
+        of_root,
     };
     Ok((asker, candidates))
 }
@@ -191,13 +204,30 @@ fn candidate(agent: &str, rounds: u32) -> Candidate {
     }
 }
 
-/// When a person last said something on an issue.
-async fn person_said(on: &mut impl Looks, issue: IssueId) -> Result<Option<Timestamp>, Error> {
-    const SAID: &str = "SELECT created_at FROM comments WHERE issue = $1 AND author_kind = 'member' \
+/// When a person last said something on an issue, and in which comment.
+async fn person_said(
+    on: &mut impl Looks,
+    issue: IssueId,
+) -> Result<Option<(Timestamp, Uuid)>, Error> {
+    const SAID: &str = "SELECT created_at, id FROM comments WHERE issue = $1 AND author_kind = 'member' \
         ORDER BY created_at DESC LIMIT 1";
     let find = query("look when a person said something", SAID).bind(issue);
     let found = find.optional(on.conn()).await?;
-    found.map(|row| row.time("created_at")).transpose()
+    found
+        .map(|row| Ok((row.time("created_at")?, row.get("id")?)))
+        .transpose()
+}
+
+fn said_at(said: Option<(Timestamp, Uuid)>) -> Timestamp {
+    said.map_or(Timestamp::MIN, |(at, _)| at)
+}
+
+/// Runs that agents have caused after what a person did; not counted further than to the limit.
+async fn runs_of_root(on: &mut impl Looks, root: Uuid, limit: u32) -> Result<u32, Error> {
+    const RUNS: &str = "SELECT count(*) AS runs FROM (SELECT 1 FROM wakes WHERE root = $1 AND author_kind = 'agent' \
+        LIMIT $2) AS counted";
+    let count = query("count what came of a root", RUNS).bind(root).bind(limit);
+    count.one(on.conn()).await?.u32("runs")
 }
 
 /// Runs that agents have caused on an issue since then; not counted further than to the limit.

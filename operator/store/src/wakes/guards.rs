@@ -3,6 +3,7 @@
 use jiff::{Timestamp, ToSpan as _};
 use protocol::board::{InboxKind, Issue};
 use protocol::{CommentId, IssueId};
+use uuid::Uuid;
 use wake::{Decision, Guard, Limits};
 
 use super::facts::Chain;
@@ -68,19 +69,26 @@ async fn is_new(
     const NOTE: &str = "INSERT INTO stops (issue, guard, agents, stopped_at) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (issue, guard, agents) DO UPDATE SET stopped_at = excluded.stopped_at \
         WHERE stops.stopped_at < $5";
+    // What is counted along a chain is said once for all of it, not anew on each issue that it gets at.
+    match (guard, stopped.chain.root) {
+        (Guard::Depth | Guard::Root, Some(root)) => {
+            return is_new_for(write, root, guard, stopped.now).await;
+        }
+        (Guard::Depth | Guard::Root | Guard::Runs | Guard::Rounds, _) => {}
+    }
     let agents = match guard {
         Guard::Rounds if by < agent => format!("{by} {agent}"),
         Guard::Rounds => format!("{agent} {by}"),
-        Guard::Depth | Guard::Runs => String::new(),
+        Guard::Depth | Guard::Runs | Guard::Root => String::new(),
     };
     let again = match guard {
         Guard::Runs => stopped.now.checked_sub(1.hour()).unwrap_or(Timestamp::MIN),
-        Guard::Depth | Guard::Rounds => Timestamp::MIN,
+        Guard::Depth | Guard::Rounds | Guard::Root => Timestamp::MIN,
     };
     // What is counted by the task is not said anew on each issue that the task gets at.
     let counted_on = match guard {
         Guard::Runs => stopped.chain.own_issue().unwrap_or(stopped.issue.id),
-        Guard::Depth | Guard::Rounds => stopped.issue.id,
+        Guard::Depth | Guard::Rounds | Guard::Root => stopped.issue.id,
     };
     let note = query("note that a guard stopped agents", NOTE)
         .bind(counted_on)
@@ -88,6 +96,21 @@ async fn is_new(
         .bind(agents);
     let noted = note.bind(stopped.now).bind(again).execute(write).await?;
     Ok(noted == 1)
+}
+
+/// Whether it is said for the first time since the person at the top of the chain did something.
+async fn is_new_for(
+    write: &mut Write,
+    root: Uuid,
+    guard: Guard,
+    now: Timestamp,
+) -> Result<bool, Error> {
+    const NOTE: &str = "INSERT INTO root_stops (root, guard, stopped_at) VALUES ($1, $2, $3) \
+        ON CONFLICT (root, guard) DO NOTHING";
+    let note = query("note that a guard stopped a chain", NOTE)
+        .bind(root)
+        .bind(guard.as_str());
+    Ok(note.bind(now).execute(write).await? == 1)
 }
 
 async fn tell(write: &mut Write, stopped: &Stopped<'_>, said: CommentId) -> Result<(), Error> {
@@ -105,5 +128,5 @@ async fn tell(write: &mut Write, stopped: &Stopped<'_>, said: CommentId) -> Resu
         author: &stopped.chain.author,
         now: stopped.now,
     };
-    inbox::notify(write, notice).await
+    inbox::notify(write, notice).await.map(drop).map(drop)
 }

@@ -5,6 +5,7 @@
 //! that the next one is queued and waits for the session. So nothing that should wake an agent is without a task,
 //! and nothing is in two.
 
+mod again;
 mod begin;
 mod bind;
 mod cause;
@@ -17,11 +18,12 @@ mod withdraw;
 mod written;
 
 pub(crate) use begin::Begin;
-pub(crate) use ended::{Over, ended, lock_issues, opened};
+pub(crate) use ended::{Locked, Over, ended, lock_issues, opened};
 pub(crate) use facts::{Looks, chain};
 pub(crate) use guards::reset;
 pub(crate) use row::Evidence;
-pub(crate) use withdraw::{caused_by, withdraw};
+pub use again::Again;
+pub(crate) use withdraw::{caused_by, close, withdraw};
 pub(crate) use written::{IssueWrite, after_issue_write};
 
 use protocol::TaskId;
@@ -41,7 +43,7 @@ pub(crate) fn outcome(agent: &str, verdict: WakeVerdict) -> WakeOutcome {
 
 /// The name of the object that is made for a task: the same as `crds::names::task_name`, which the controller
 /// makes it under.
-fn object_name(agent: &str, task: TaskId) -> String {
+pub(crate) fn object_name(agent: &str, task: TaskId) -> String {
     let id = task.to_string();
     let end = id.rsplit('-').next().unwrap_or(&id);
     format!("{agent}-{end}")

@@ -92,8 +92,8 @@ async fn born(
     cause: &Cause,
 ) -> Result<TaskId, Error> {
     const INSERT: &str = "INSERT INTO wakes (cause_kind, comment, author_kind, author_id, author_name, author_task, \
-        originator, accountable, evidence, depth, woken_at, task, namespace_uid, agent, issue, thread) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
+        originator, accountable, evidence, depth, woken_at, root, again_of, task, namespace_uid, agent, issue, thread) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
     let task = TaskId(new_id(cause.at)?);
     let new = NewTask {
         object: TaskObject {
@@ -132,9 +132,9 @@ async fn add_cause(
     cause: &Cause,
 ) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO wake_causes (cause_kind, comment, author_kind, author_id, author_name, author_task, \
-        originator, accountable, evidence, depth, woken_at, task, agent, number) \
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, COALESCE(MAX(number), 0) + 1 \
-        FROM wake_causes WHERE task = $12";
+        originator, accountable, evidence, depth, woken_at, root, again_of, task, agent, number) \
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, COALESCE(MAX(number), 0) + 1 \
+        FROM wake_causes WHERE task = $14";
     let insert = cause.bind(query("add a cause", INSERT));
     insert.bind(task).bind(agent).execute(write).await?;
     Ok(())
@@ -146,7 +146,7 @@ pub(super) async fn newest(
     task: TaskId,
 ) -> Result<Option<(Cause, Option<Uuid>)>, Error> {
     const NEWEST: &str = "SELECT cause_kind, comment, author_kind, author_id, author_name, author_task, originator, \
-        accountable, evidence, depth, woken_at, \
+        accountable, evidence, depth, woken_at, root, again_of, \
         (SELECT thread FROM comments WHERE comments.id = wake_causes.comment) AS thread \
         FROM wake_causes WHERE task = $1 ORDER BY CASE WHEN comment IS NULL THEN 1 ELSE 0 END, number DESC LIMIT 1";
     let find = query("find the cause that counts", NEWEST).bind(task);
@@ -165,7 +165,7 @@ pub(super) async fn stamp(
 ) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE wakes SET cause_kind = $1, comment = $2, author_kind = $3, author_id = $4, \
         author_name = $5, author_task = $6, originator = $7, accountable = $8, evidence = $9, depth = $10, \
-        woken_at = $11, thread = $13 WHERE task = $12";
+        woken_at = $11, root = $12, again_of = $13, thread = $15 WHERE task = $14";
     cause
         .bind(query("name the cause that counts", UPDATE))
         .bind(task)

@@ -62,6 +62,10 @@ pub(crate) struct Cause {
     /// Agents in the chain; 0 when a person caused it.
     pub(crate) depth: u32,
     pub(crate) at: Timestamp,
+    /// What the person at the top of the chain did.
+    pub(crate) root: Option<Uuid>,
+    /// The task that is to be done again.
+    pub(crate) again_of: Option<TaskId>,
 }
 
 impl Cause {
@@ -76,6 +80,8 @@ impl Cause {
             evidence: row.word("evidence", Evidence::parse)?,
             depth: row.u32("depth")?,
             at: row.time("woken_at")?,
+            root: row.get("root")?,
+            again_of: row.get::<Option<Uuid>>("again_of")?.map(TaskId),
         })
     }
 
@@ -93,6 +99,8 @@ impl Cause {
             .bind(self.evidence.as_str())
             .bind(self.depth)
             .bind(self.at)
+            .bind(self.root)
+            .bind(self.again_of)
     }
 }
 
@@ -133,7 +141,7 @@ impl WakeRow {
     /// Of a task; `None` for one that was not born here.
     pub(crate) async fn find(on: impl Into<Conn<'_>>, task: TaskId) -> Result<Option<Self>, Error> {
         const FIND: &str = "SELECT task, agent, issue, thread, absorbing, cause_kind, comment, author_kind, author_id, \
-            author_name, author_task, originator, accountable, evidence, depth, woken_at, opened_at, shown_hash \
+            author_name, author_task, originator, accountable, evidence, depth, woken_at, root, again_of, opened_at, shown_hash \
             FROM wakes WHERE task = $1";
         let find = query("read what woke a task", FIND).bind(task);
         find.optional(on)

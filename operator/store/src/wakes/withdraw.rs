@@ -77,7 +77,8 @@ pub(crate) async fn withdraw(
     let Some(row) = WakeRow::find(&mut *write, caused.task).await? else {
         return Ok(());
     };
-    if !row.absorbing {
+    // One that is put aside takes in nothing more, and has not begun all the same.
+    if row.opened_at.is_some() || task.state.has_verdict() {
         return Ok(());
     }
     query("take a cause back", DELETE)
@@ -116,7 +117,7 @@ async fn is_taken(write: &mut Write, row: &WakeRow) -> Result<bool, Error> {
 }
 
 /// Lets the task of a slot take in nothing more.
-pub(super) async fn close(write: &mut Write, task: TaskId) -> Result<(), Error> {
+pub(crate) async fn close(write: &mut Write, task: TaskId) -> Result<(), Error> {
     query(
         "close a slot",
         "UPDATE wakes SET absorbing = $2 WHERE task = $1",

@@ -134,7 +134,7 @@ both! {
     }
 
     async fn the_limits_can_be_set(bed: Bed) {
-        let limits = wake::Limits { depth: 1, runs: 99, rounds: 1 };
+        let limits = wake::Limits { depth: 1, runs: 99, rounds: 1, root: 99 };
         let bed = Bed { store: bed.store.clone().with_limits(limits), ..bed };
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
