@@ -21,8 +21,10 @@ pub const SESSION: &str = "mooring.dev/session";
 pub const AGENT: &str = "mooring.dev/agent";
 /// Name of the Runtime.
 pub const RUNTIME: &str = "mooring.dev/runtime";
-/// Name of the AgentSchedule that an AgentTask was made for.
+/// Name of the `AgentSchedule` that an AgentTask was made for.
 pub const SCHEDULE: &str = "mooring.dev/schedule";
+/// When an AgentTask of a schedule was due, as the schedule says it; an annotation.
+pub const SCHEDULE_TIME: &str = "mooring.dev/schedule-time";
 /// The installation that made an object; others leave it alone.
 pub const INSTALLATION: &str = "mooring.dev/installation";
 
@@ -46,6 +48,8 @@ pub const SESSION_MANAGER: &str = "mooring-session";
 pub const RUNTIME_MANAGER: &str = "mooring-runtime";
 /// Field manager of the Agent reconciler.
 pub const AGENT_MANAGER: &str = "mooring-agent";
+/// Field manager of the `AgentQuota` reconciler.
+pub const QUOTA_MANAGER: &str = "mooring-quota";
 /// Field manager of the AgentTeam reconciler.
 pub const TEAM_MANAGER: &str = "mooring-team";
 /// Field manager of the reconciler of schedules.

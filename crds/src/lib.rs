@@ -13,6 +13,7 @@
 )]
 
 mod agent;
+mod agentquota;
 mod agentschedule;
 mod agentsession;
 mod agenttask;
@@ -27,7 +28,12 @@ mod schema;
 mod shared;
 mod skill;
 
-pub use agent::{Access, Agent, AgentSpec, AgentStatus, Invokers, reason as agent_reason};
+pub use agent::{
+    Access, Agent, AgentSpec, AgentStatus, Invokers, TokenScope, reason as agent_reason,
+};
+pub use agentquota::{
+    AgentQuota, AgentQuotaSpec, AgentQuotaStatus, QUOTA_NAME, reason as quota_reason,
+};
 pub use agentschedule::{
     ActiveFiring, AgentSchedule, AgentScheduleSpec, AgentScheduleStatus, ConcurrencyPolicy,
     MAX_ACTIVE, ScheduledIssue, ScheduledRun, reason as schedule_reason,

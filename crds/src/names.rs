@@ -146,6 +146,13 @@ pub fn task_name(agent: &str, task_id: &str) -> Result<TaskName, NameError> {
     }
 }
 
+/// The name of the AgentTask of one time of a schedule: `<schedule>-<hash>`. `uid` is that of the schedule's object,
+/// `time` the time as RFC 3339.
+#[must_use]
+pub fn fired_task_name(schedule: &str, uid: &str, time: &str) -> String {
+    format!("{schedule}-{}", hash(&[uid, time]))
+}
+
 fn is_uuid(text: &str) -> bool {
     let hyphens = [8, 13, 18, 23];
     text.len() == 36

@@ -6,7 +6,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt as _;
 
 use crate::{
-    Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime,
+    Skill,
 };
 
 /// Every definition, in the form and order in which they are installed.
@@ -15,6 +16,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
     [
         Runtime::crd(),
         Agent::crd(),
+        AgentQuota::crd(),
         AgentTeam::crd(),
         Skill::crd(),
         AgentTask::crd(),

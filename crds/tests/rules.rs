@@ -12,7 +12,8 @@
 use std::collections::BTreeSet;
 
 use crds::{
-    Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime, Skill,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime,
+    Skill,
 };
 use kube::core::cel::{validate_cel, validate_cel_update};
 use serde::Deserialize;
@@ -109,6 +110,7 @@ fn check(kind: &str, object: &Value, old: &Value) -> Vec<String> {
     let answer = match kind {
         "Runtime" => check!(Runtime),
         "Agent" => check!(Agent),
+        "AgentQuota" => check!(AgentQuota),
         "AgentTask" => check!(AgentTask),
         "AgentTeam" => check!(AgentTeam),
         "AgentSession" => check!(AgentSession),

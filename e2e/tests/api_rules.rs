@@ -166,6 +166,10 @@ fn with(base: &Value, pointer: &str, value: &Value) -> Result<Value> {
 }
 
 fn expand(value: &Value) -> Value {
+    if let Value::Object(fields) = value {
+        let fields = fields.iter().map(|(key, value)| (key.clone(), expand(value)));
+        return Value::Object(fields.collect());
+    }
     let long = value.as_str().and_then(|text| {
         let (count, word) = text.strip_prefix("repeat:")?.split_once(':')?;
         Some(word.repeat(count.parse().ok()?))
