@@ -1,10 +1,6 @@
 //! Issues, comments, tasks, and who is there, in one workspace.
 
-use protocol::board::{
-    AgentCard, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, InboxEntry, Issue,
-    IssueEdit, IssueKey, IssueQuery, Member, NewComment, NewIssue, Page, Posted, Preview, RunView,
-    SavedIssue, TimelineItem,
-};
+use protocol::board::{AgentCard, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewComment, NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue, SkillCard, TeamCard, TeamView, TimelineItem};
 use protocol::{CommentId, InboxId, TaskId};
 use reqwest::Method;
 use secrecy::SecretString;
@@ -68,7 +64,7 @@ impl Board<'_> {
     /// # Errors
     /// [`Error`], as for every call.
     pub async fn create_issue(&self, new: &NewIssue) -> Result<SavedIssue, Error> {
-        self.send(Method::POST, "issues", new).await
+        self.send_once("issues", new).await
     }
 
     /// `PATCH issues/{key}`.
@@ -116,7 +112,7 @@ impl Board<'_> {
     /// # Errors
     /// [`Error`], as for every call.
     pub async fn post_comment(&self, key: &IssueKey, new: &NewComment) -> Result<Posted, Error> {
-        self.send(Method::POST, &format!("issues/{key}/comments"), new)
+        self.send_once(&format!("issues/{key}/comments"), new)
             .await
     }
 
@@ -190,6 +186,39 @@ impl Board<'_> {
         self.ask(Method::POST, &format!("tasks/{id}/cancel")).await
     }
 
+    /// `POST tasks/{id}/rerun`: the task that does it again.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn rerun_task(&self, id: TaskId) -> Result<RunView, Error> {
+        self.ask(Method::POST, &format!("tasks/{id}/rerun")).await
+    }
+
+    /// `POST tasks/{id}/retry`: the task that tries again what failed.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn retry_task(&self, id: TaskId, how: &Retry) -> Result<RunView, Error> {
+        self.send(Method::POST, &format!("tasks/{id}/retry"), how)
+            .await
+    }
+
+    /// `POST tasks/{id}/suspend`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn suspend_task(&self, id: TaskId) -> Result<RunView, Error> {
+        self.ask(Method::POST, &format!("tasks/{id}/suspend")).await
+    }
+
+    /// `POST tasks/{id}/resume`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn resume_task(&self, id: TaskId) -> Result<RunView, Error> {
+        self.ask(Method::POST, &format!("tasks/{id}/resume")).await
+    }
+
     /// `GET tasks/{id}/events`: a part of the timeline. What comes next is asked for by the last position.
     ///
     /// # Errors
@@ -203,6 +232,42 @@ impl Board<'_> {
     }
 }
 
+/// Projects. A name must be one that [`protocol::board::is_project_name`] takes: it goes into the path as it is.
+impl Board<'_> {
+    /// `GET projects`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn projects(&self, query: &PageQuery) -> Result<Page<Project>, Error> {
+        self.list("projects", query).await
+    }
+
+    /// `GET projects/{name}`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn project(&self, name: &str) -> Result<Project, Error> {
+        self.get(&format!("projects/{name}")).await
+    }
+
+    /// `POST projects`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn create_project(&self, new: &NewProject) -> Result<Project, Error> {
+        self.send(Method::POST, "projects", new).await
+    }
+
+    /// `PATCH projects/{name}`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn edit_project(&self, name: &str, edit: &ProjectEdit) -> Result<Project, Error> {
+        self.send(Method::PATCH, &format!("projects/{name}"), edit)
+            .await
+    }
+}
+
 /// Who is there, and what awaits the caller.
 impl Board<'_> {
     /// `GET agents`.
@@ -211,6 +276,38 @@ impl Board<'_> {
     /// [`Error`], as for every call.
     pub async fn agents(&self, query: &PageQuery) -> Result<Page<AgentCard>, Error> {
         self.list("agents", query).await
+    }
+
+    /// `GET teams`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn teams(&self, query: &PageQuery) -> Result<Page<TeamCard>, Error> {
+        self.list("teams", query).await
+    }
+
+    /// `GET teams/{name}`. The name goes into the path as it is.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn team(&self, name: &str) -> Result<TeamView, Error> {
+        self.get(&format!("teams/{name}")).await
+    }
+
+    /// `GET skills`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn skills(&self, query: &PageQuery) -> Result<Page<SkillCard>, Error> {
+        self.list("skills", query).await
+    }
+
+    /// `GET skills/{name}`. The name goes into the path as it is.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn skill(&self, name: &str) -> Result<SkillCard, Error> {
+        self.get(&format!("skills/{name}")).await
     }
 
     /// `GET members`.
@@ -273,6 +370,17 @@ impl Board<'_> {
     ) -> Result<A, Error> {
         self.http
             .send(method, &self.path(rest), Some(self.token), body)
+            .await
+    }
+
+    /// Makes something, once: where no answer comes it is asked again under the same key.
+    async fn send_once<A: DeserializeOwned>(
+        &self,
+        rest: &str,
+        body: &impl Serialize,
+    ) -> Result<A, Error> {
+        self.http
+            .send_once(&self.path(rest), self.token, body)
             .await
     }
 

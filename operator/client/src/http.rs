@@ -13,6 +13,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::{Error, REQUEST_TIMEOUT, Settings};
 
@@ -22,6 +23,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES: usize = limits::BODY_BYTES;
 /// A page of long comments is more. Whoever meets this limit asks for a shorter page.
 const PAGE_BYTES: usize = 32 * 1024 * 1024;
+
+/// What is to be made once is asked for so often when no answer comes.
+const ONCE_TRIES: u32 = 3;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
@@ -112,6 +116,30 @@ impl Http {
             request = request.bearer_auth(credential.expose_secret());
         }
         answer(request, ANSWER_BYTES).await
+    }
+
+    /// Makes something, once. Where no answer comes it is asked again under the same key: the API makes nothing
+    /// twice for it.
+    pub(crate) async fn send_once<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        credential: &SecretString,
+        body: &impl Serialize,
+    ) -> Result<A, Error> {
+        let key = Uuid::now_v7().to_string();
+        let mut tries = 1;
+        loop {
+            let request = self.request(Method::POST, path, REQUEST_TIMEOUT)?;
+            let request = request
+                .bearer_auth(credential.expose_secret())
+                .header(limits::IDEMPOTENCY_KEY, &key)
+                .json(body);
+            match answer(request, ANSWER_BYTES).await {
+                // Nothing was heard of it: it may have been done, or not.
+                Err(Error::Connection(_)) if tries < ONCE_TRIES => tries += 1,
+                answered => return answered,
+            }
+        }
     }
 
     /// Any method, without a body.

@@ -1,9 +1,12 @@
 //! Pages: how many items, how many bytes, and from where.
 
+use std::sync::Arc;
+
 use protocol::board::{Cursor, Page};
 use protocol::limits;
 use serde::{Deserialize, Serialize};
 
+use super::door::is_name;
 use crate::body::json_bytes;
 use crate::error::Failure;
 
@@ -49,6 +52,26 @@ pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Failure> {
             limits::PAGE_ITEMS
         ))),
     }
+}
+
+/// A page of definitions by name. A cursor is the last name of the page before.
+pub(crate) fn named_page<K: kube::ResourceExt, T>(
+    query: &PageQuery,
+    find: impl FnOnce(&str, usize) -> Vec<Arc<K>>,
+    card: impl Fn(&K) -> T,
+) -> Result<Page<T>, Failure> {
+    let limit = limit(query.limit)? as usize;
+    let after = query.cursor.as_deref();
+    if !after.is_none_or(is_name) {
+        return Err(Failure::wrong_cursor());
+    }
+    // One more says whether there is another page.
+    let mut found = find(after.unwrap_or_default(), limit + 1);
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let next = found.last().filter(|_| more).map(|last| last.name_any());
+    let items = found.iter().map(|each| card(each)).collect();
+    Ok(Page { items, next })
 }
 
 /// A page of long items on its way: read part by part, until it is full or nothing follows.

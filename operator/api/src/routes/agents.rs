@@ -6,7 +6,7 @@ use crds::{Agent, READY, conditions};
 use kube::ResourceExt as _;
 use protocol::board::{AgentCard, Member, Page};
 
-use crate::board::{BoardCaller, ListAgents, ListMembers, PageQuery, is_name, limit, plain};
+use crate::board::{BoardCaller, ListAgents, ListMembers, PageQuery, limit, named_page, plain};
 use crate::body::Query;
 use crate::error::Failure;
 use crate::package;
@@ -18,22 +18,9 @@ pub(super) async fn list_agents(
     State(state): State<Shared>,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<Page<AgentCard>>, Failure> {
-    let limit = limit(query.limit)? as usize;
-    let after = query.cursor.as_deref();
-    if !after.is_none_or(is_name) {
-        return Err(Failure::wrong_cursor());
-    }
-    // One more says whether there is another page.
-    let mut agents = state.definitions.agents(
-        &caller.workspace().namespace,
-        after.unwrap_or_default(),
-        limit + 1,
-    );
-    let more = agents.len() > limit;
-    agents.truncate(limit);
-    let items: Vec<_> = agents.iter().map(|agent| card(agent)).collect();
-    let next = items.last().filter(|_| more).map(|card| card.name.clone());
-    Ok(Answer(Page { items, next }))
+    let namespace = &caller.workspace().namespace;
+    let find = |after: &str, most| state.definitions.agents(namespace, after, most);
+    named_page(&query, find, |agent| card(agent)).map(Answer)
 }
 
 /// `GET members`.
@@ -60,6 +47,7 @@ fn card(agent: &Agent) -> AgentCard {
     AgentCard {
         name: agent.name_any(),
         display_name: plain(package::display_name(agent)),
+        description: agent.spec.description.clone().map(plain),
         ready,
         reason: why.map(|why| why.reason.clone()),
     }

@@ -79,6 +79,8 @@ async fn every_call_has_its_route() {
         "GET /api/v1/workspaces/team-a/tasks/{ID}": async |b: Board<'_>| b.run(task).await;
         "POST /api/v1/workspaces/team-a/tasks/{ID}/cancel": async |b: Board<'_>| b.cancel_task(task).await;
         "GET /api/v1/workspaces/team-a/tasks/{ID}/events?after=9": async |b: Board<'_>| b.events(task, &events).await;
+        "GET /api/v1/workspaces/team-a/skills": async |b: Board<'_>| b.skills(&none).await;
+        "GET /api/v1/workspaces/team-a/skills/review": async |b: Board<'_>| b.skill("review").await;
         "GET /api/v1/workspaces/team-a/agents": async |b: Board<'_>| b.agents(&none).await;
         "GET /api/v1/workspaces/team-a/members": async |b: Board<'_>| b.members(&none).await;
         "GET /api/v1/workspaces/team-a/inbox": async |b: Board<'_>| b.inbox(&none).await;
@@ -136,7 +138,7 @@ async fn a_login_shows_no_credential() {
 #[tokio::test]
 async fn a_caller_is_an_agent_or_a_person() {
     let agent = format!(
-        r#"{{"agent":"a","displayName":"A","namespace":"n","task":"{ID}","attempt":1,"tokenExpires":"1970-01-01T00:00:00Z"}}"#
+        r#"{{"agent":"a","displayName":"A","namespace":"n","task":"{ID}","attempt":1,"subject":{{"kind":"Key","name":"k"}},"session":"{ID}","scope":"Project","verbs":["get issues"],"tokenExpires":"1970-01-01T00:00:00Z"}}"#
     );
     let person = r#"{"user":"ada","groups":["dev"],"tokenExpires":"1970-01-01T00:00:00Z"}"#;
     for (body, wanted) in [(agent.as_str(), true), (person, false)] {

@@ -94,7 +94,7 @@ async fn whoami(status: &str, body: &str) -> Result<String, Error> {
 #[tokio::test]
 async fn an_answer_is_read_and_the_token_travels_as_bearer() {
     let ca = ca();
-    let body = r#"{"agent":"a","displayName":"A","namespace":"n","task":"00000000-0000-0000-0000-000000000007","attempt":1,"tokenExpires":"1970-01-01T00:00:00Z"}"#;
+    let body = r#"{"agent":"a","displayName":"A","namespace":"n","task":"00000000-0000-0000-0000-000000000007","attempt":1,"subject":{"kind":"Key","name":"k"},"session":"00000000-0000-0000-0000-000000000008","scope":"Issue","verbs":[],"tokenExpires":"1970-01-01T00:00:00Z"}"#;
     let (api, head) = serve(&ca, http("200 OK", body)).await;
     let token: SecretString = "mrt_secret".into();
     let answer = client(&api, &ca).whoami(&token).await.unwrap();
