@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentTask, Provider, Runtime, labels};
-use kube::ResourceExt as _;
+use crds::{QUOTA_NAME, AgentQuota, Agent, AgentTask, AgentTeam, Provider, Runtime, Skill, labels};
+use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 
 use crate::watch::{Caches, NamespaceMeta};
@@ -55,11 +55,14 @@ impl Catalog {
         let Caches {
             tasks,
             agents,
+            teams,
             runtimes,
+            quotas,
             namespaces,
             ..
         } = &self.0;
-        tasks.is_ready() && agents.is_ready() && runtimes.is_ready() && namespaces.is_ready()
+        tasks.is_ready() && agents.is_ready() && teams.is_ready() && runtimes.is_ready() && quotas.is_ready()
+            && namespaces.is_ready()
     }
 
     /// An AgentTask.
@@ -74,10 +77,53 @@ impl Catalog {
         self.0.agents.get(namespace, name)
     }
 
+    /// An AgentTeam.
+    #[must_use]
+    pub fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>> {
+        self.0.teams.get(namespace, name)
+    }
+
+    /// AgentTeams of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn teams_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
+        by_name(self.0.teams.in_namespace(namespace), after, most)
+    }
+
+    /// Whether a workspace wakes agents only where a person is at the top of the chain of causes.
+    #[must_use]
+    pub fn requires_originator(&self, namespace: &str) -> bool {
+        let found = self.0.namespaces.get("", namespace);
+        found.is_some_and(|found| {
+            let set = found.annotations().get(labels::REQUIRE_ORIGINATOR);
+            set.is_some_and(|value| value == labels::TRUE)
+        })
+    }
+
     /// A Runtime.
     #[must_use]
     pub fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
         self.0.runtimes.get(namespace, name)
+    }
+
+    /// A Skill.
+    #[must_use]
+    pub fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>> {
+        self.0.skills.get(namespace, name)
+    }
+
+    /// Skills of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn skills_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>> {
+        by_name(self.0.skills.in_namespace(namespace), after, most)
+    }
+
+    /// The Skills of an Agent that exist.
+    #[must_use]
+    pub fn skills_of(&self, namespace: &str, agent: &Agent) -> Vec<Arc<Skill>> {
+        let names = agent.spec.skills.iter();
+        names
+            .filter_map(|named| self.skill(namespace, &named.name))
+            .collect()
     }
 
     /// What the namespace of this name and UID is to us.
@@ -87,6 +133,12 @@ impl Catalog {
             Some(found) if found.uid().as_deref() == Some(uid) => standing(&found),
             Some(_) | None => Standing::Going,
         }
+    }
+
+    /// The `AgentQuota` of a namespace.
+    #[must_use]
+    pub fn quota(&self, namespace: &str) -> Option<Arc<AgentQuota>> {
+        self.0.quotas.get(namespace, QUOTA_NAME)
     }
 
     /// UID of a namespace that is a workspace.
@@ -101,11 +153,7 @@ impl Catalog {
     /// Agents of a namespace by name, `most` of them that come after `after`.
     #[must_use]
     pub fn agents_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
-        let mut agents = self.0.agents.in_namespace(namespace);
-        agents.retain(|agent| agent.metadata.name.as_deref() > Some(after));
-        agents.sort_unstable_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
-        agents.truncate(most);
-        agents
+        by_name(self.0.agents.in_namespace(namespace), after, most)
     }
 
     /// Agents that name this Runtime.
@@ -134,6 +182,14 @@ impl Catalog {
             .filter_map(|reference| self.runtime(namespace, &reference.name))
             .collect()
     }
+}
+
+/// Those that come after a name, by name, `most` of them.
+fn by_name<K: Resource>(mut all: Vec<Arc<K>>, after: &str, most: usize) -> Vec<Arc<K>> {
+    all.retain(|each| each.meta().name.as_deref() > Some(after));
+    all.sort_unstable_by(|one, other| one.meta().name.cmp(&other.meta().name));
+    all.truncate(most);
+    all
 }
 
 /// True when pods of this Runtime can be made, as far as its spec says.

@@ -105,7 +105,8 @@ fn ready(catalog: &Catalog, agent: &Agent) -> Wanted {
         reason,
         message,
     };
-    let runtimes = catalog.runtimes_of(&agent.namespace().unwrap_or_default(), agent);
+    let namespace = agent.namespace().unwrap_or_default();
+    let runtimes = catalog.runtimes_of(&namespace, agent);
     let names: Vec<_> = agent
         .spec
         .runtime_refs
@@ -118,6 +119,17 @@ fn ready(catalog: &Catalog, agent: &Agent) -> Wanted {
             names.join(", ")
         );
         return want(Status::False, reason::RUNTIME_NOT_FOUND, message);
+    }
+    let skills = agent.spec.skills.iter().map(|named| named.name.as_str());
+    let missing: Vec<_> = skills
+        .filter(|name| catalog.skill(&namespace, name).is_none())
+        .collect();
+    if !missing.is_empty() {
+        let message = format!(
+            "Skills that it names do not exist: {}. Create them, or correct skills; until then its tasks fail.",
+            missing.join(", ")
+        );
+        return want(Status::False, reason::SKILL_NOT_FOUND, message);
     }
     if runtimes.iter().any(|runtime| is_usable(runtime)) {
         return want(Status::True, reason::READY, String::new());

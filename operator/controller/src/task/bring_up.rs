@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crds::names::{claim_name, secret_name};
-use crds::{AgentSession, AgentTask, Runtime, Subject, SubjectKind};
+use crds::{AgentSession, AgentTask, Runtime, Skill};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt as _;
 use protocol::{FailureClass, Outcome};
@@ -14,6 +14,7 @@ use store::AttemptRow;
 use super::build::{self, AttemptNames, Kin, PodParts, owner};
 use super::observe::{Seen, is_pod_of};
 use super::refusal;
+use crate::catalog::Catalog;
 use crate::context::Context;
 use crate::error::Error;
 use crate::events::Grade;
@@ -108,10 +109,12 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
     let Some(owner) = owner(session.as_ref()) else {
         return Err(Stop::Blocked);
     };
+    let skills = skills_of(ctx, &kin);
     let parts = PodParts {
         names: &names,
         runtime_name: &attempt.runtime,
         runtime: &runtime.spec,
+        skills: &skills,
         ids: session.spec.ids,
         owner,
         last_node: seen.session.last_node.as_deref(),
@@ -122,6 +125,13 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
         .record_pod(attempt.id, &pod.uid().unwrap_or_default(), None)
         .await?;
     Ok(())
+}
+
+/// The Skills of the agent as it is defined now. One that does not exist is missed by the runner, which can say so.
+fn skills_of(ctx: &Context, kin: &Kin) -> Vec<Arc<Skill>> {
+    let catalog = Catalog::new(ctx.caches.clone());
+    let agent = catalog.agent(&kin.namespace, &kin.agent);
+    agent.map_or_else(Vec::new, |agent| catalog.skills_of(&kin.namespace, &agent))
 }
 
 /// Another attempt's pod, or a stranger, has the name: the fence. It has to go first.
@@ -137,10 +147,7 @@ async fn session(
     kin: &Kin,
     runtime: &Runtime,
 ) -> Result<Arc<AgentSession>, Stop> {
-    let subject = Subject {
-        kind: SubjectKind::parse(&seen.session.key.subject.kind).unwrap_or(SubjectKind::Key),
-        name: seen.session.key.subject.name.clone(),
-    };
+    let subject = seen.subject();
     let found = match &seen.session_object {
         Some(found) => Arc::clone(found),
         None => {

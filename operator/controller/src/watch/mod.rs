@@ -5,7 +5,7 @@ mod routes;
 
 use std::pin::pin;
 
-use crds::{Agent, AgentSession, AgentTask, Runtime, labels};
+use crds::{AgentQuota, Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, Runtime, Skill, labels};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -32,8 +32,16 @@ pub struct Caches {
     pub tasks: Cache<AgentTask>,
     /// Every Agent.
     pub agents: Cache<Agent>,
+    /// Every AgentTeam.
+    pub teams: Cache<AgentTeam>,
+    /// Every `AgentSchedule`.
+    pub schedules: Cache<AgentSchedule>,
     /// Every Runtime.
     pub runtimes: Cache<Runtime>,
+    /// Every Skill.
+    pub skills: Cache<Skill>,
+    /// Every `AgentQuota`.
+    pub quotas: Cache<AgentQuota>,
     /// Every AgentSession.
     pub sessions: Cache<AgentSession>,
     /// Pods of ours.
@@ -54,7 +62,11 @@ impl Caches {
         tokio::join!(
             self.tasks.ready(),
             self.agents.ready(),
+            self.teams.ready(),
+            self.schedules.ready(),
             self.runtimes.ready(),
+            self.quotas.ready(),
+            self.skills.ready(),
             self.sessions.ready(),
             self.pods.ready(),
             self.claims.ready(),
@@ -89,9 +101,37 @@ pub fn start(ctx: &Context) -> JoinSet<()> {
     watches.spawn(follow(
         ctx.clone(),
         whole(client, everything()),
+        caches.teams.clone(),
+        |_| {},
+        routes::team,
+    ));
+    watches.spawn(follow(
+        ctx.clone(),
+        whole(client, everything()),
         caches.runtimes.clone(),
         |_| {},
         routes::runtime,
+    ));
+    watches.spawn(follow(
+        ctx.clone(),
+        whole(client, everything()),
+        caches.schedules.clone(),
+        |_| {},
+        routes::schedule,
+    ));
+    watches.spawn(follow(
+        ctx.clone(),
+        whole(client, everything()),
+        caches.quotas.clone(),
+        |_| {},
+        routes::quota,
+    ));
+    watches.spawn(follow(
+        ctx.clone(),
+        whole(client, everything()),
+        caches.skills.clone(),
+        |_| {},
+        routes::skill,
     ));
     watches.spawn(follow(
         ctx.clone(),

@@ -1,6 +1,6 @@
 //! From changes to keys. Nothing is decided here: a key only says that someone should look.
 
-use crds::{Agent, AgentTask, Runtime, labels};
+use crds::{AgentQuota, Agent, AgentSchedule, AgentTask, AgentTeam, Runtime, Skill, labels};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt as _;
@@ -9,7 +9,7 @@ use protocol::TaskId;
 use super::{NamespaceMeta, Seen};
 use crate::context::{Context, Key};
 use crate::task::failure;
-use crate::{catalog, node};
+use crate::{catalog, node, schedule, team};
 
 pub(super) fn task(ctx: &Context, seen: &Seen<AgentTask>) {
     let (Seen::There(task, _) | Seen::Gone(task) | Seen::Missed(task)) = seen else {
@@ -31,10 +31,37 @@ pub(super) fn agent(ctx: &Context, seen: &Seen<Agent>) {
     let (Seen::There(agent, _) | Seen::Gone(agent) | Seen::Missed(agent)) = seen else {
         return;
     };
+    let namespace = agent.namespace().unwrap_or_default();
+    // Whether it is there, and no more, is what its teams say of it, and what a schedule waits for.
+    if !matches!(seen, Seen::There(_, Some(_))) {
+        schedule::look_at_all(ctx, &namespace);
+        for name in team::with_agent(ctx, &namespace, &agent.name_any()) {
+            ctx.queue.add(Key::Team {
+                namespace: namespace.clone(),
+                name,
+            });
+        }
+    }
     ctx.queue.add(Key::Agent {
-        namespace: agent.namespace().unwrap_or_default(),
+        namespace,
         name: agent.name_any(),
     });
+}
+
+pub(super) fn team(ctx: &Context, seen: &Seen<AgentTeam>) {
+    let (Seen::There(team, _) | Seen::Gone(team) | Seen::Missed(team)) = seen else {
+        return;
+    };
+    ctx.queue.add(Key::Team {
+        namespace: team.namespace().unwrap_or_default(),
+        name: team.name_any(),
+    });
+}
+
+pub(super) fn schedule(ctx: &Context, seen: &Seen<AgentSchedule>) {
+    if let Seen::There(one, _) | Seen::Gone(one) | Seen::Missed(one) = seen {
+        ctx.queue.add(schedule::key(one));
+    }
 }
 
 pub(super) fn runtime(ctx: &Context, seen: &Seen<Runtime>) {
@@ -45,6 +72,39 @@ pub(super) fn runtime(ctx: &Context, seen: &Seen<Runtime>) {
         namespace: runtime.namespace().unwrap_or_default(),
         name: runtime.name_any(),
     });
+}
+
+/// Agents that name it say whether it is there.
+pub(super) fn skill(ctx: &Context, seen: &Seen<Skill>) {
+    let (Seen::There(skill, _) | Seen::Gone(skill) | Seen::Missed(skill)) = seen else {
+        return;
+    };
+    let (namespace, name) = (skill.namespace().unwrap_or_default(), skill.name_any());
+    for agent in ctx.caches.agents.in_namespace(&namespace) {
+        if agent.spec.skills.iter().any(|named| named.name == name) {
+            ctx.queue.add(Key::Agent {
+                namespace: namespace.clone(),
+                name: agent.name_any(),
+            });
+        }
+    }
+}
+
+/// What a workspace may have is asked at each claim, so all that waits there is looked at when it changes.
+pub(super) fn quota(ctx: &Context, seen: &Seen<AgentQuota>) {
+    let (quota, is_same) = match seen {
+        Seen::There(quota, old) => {
+            let is_same = old.as_ref().is_some_and(|old| old.spec == quota.spec);
+            (quota, is_same)
+        }
+        Seen::Gone(quota) | Seen::Missed(quota) => (quota, false),
+        Seen::Listed => return,
+    };
+    let namespace = quota.namespace().unwrap_or_default();
+    if !is_same {
+        ctx.queue.add(Key::Quota(namespace.clone()));
+        ctx.queue.add(Key::Namespace(namespace));
+    }
 }
 
 pub(super) fn pod(ctx: &Context, seen: &Seen<Pod>) {

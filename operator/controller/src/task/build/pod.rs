@@ -1,11 +1,13 @@
 //! The pod of an attempt: the restricted profile, and nothing of it can be weakened by a Runtime.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crds::{RuntimeSpec, SessionIds, labels};
+use crds::{RuntimeSpec, SessionIds, Skill, labels};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::ResourceExt as _;
 use protocol::paths;
 
 use super::{AttemptNames, Kin, attempt_labels, meta};
@@ -43,6 +45,8 @@ pub struct PodParts<'a> {
     pub runtime_name: &'a str,
     /// Its spec.
     pub runtime: &'a RuntimeSpec,
+    /// The Skills of the agent that exist.
+    pub skills: &'a [Arc<Skill>],
     /// Ids of the session.
     pub ids: SessionIds,
     /// The `AgentSession`, which owns the pod.
@@ -90,7 +94,7 @@ fn spec(parts: &PodParts<'_>) -> core::PodSpec {
     core::PodSpec {
         init_containers: Some(vec![install(parts)]),
         containers: vec![agent(parts)],
-        volumes: Some(volumes(parts.names)),
+        volumes: Some(volumes(parts)),
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
@@ -153,23 +157,49 @@ fn agent(parts: &PodParts<'_>) -> core::Container {
             limits: Some(runtime.pod.resources.effective_limits()),
             claims: None,
         }),
-        volume_mounts: Some(vec![
-            mount("workspace", paths::WORKSPACE),
-            read_only(mount("credential", paths::SECRET)),
-            mount("run", paths::RUN),
-            read_only(mount("opt", paths::OPT)),
-            core::VolumeMount {
-                sub_path: Some(paths::PASSWD.to_owned()),
-                ..read_only(mount("opt", "/etc/passwd"))
-            },
-            mount("tmp", "/tmp"),
-        ]),
+        volume_mounts: Some(mounts(parts)),
         termination_message_path: Some(paths::TERMINATION_LOG.to_owned()),
         // Never the log: it is the agent's to write.
         termination_message_policy: Some("File".to_owned()),
         security_context: Some(hardened()),
         ..core::Container::default()
     }
+}
+
+fn mounts(parts: &PodParts<'_>) -> Vec<core::VolumeMount> {
+    let mut mounts = vec![
+        mount("workspace", paths::WORKSPACE),
+        read_only(mount("credential", paths::SECRET)),
+        mount("run", paths::RUN),
+        read_only(mount("opt", paths::OPT)),
+        core::VolumeMount {
+            sub_path: Some(paths::PASSWD.to_owned()),
+            ..read_only(mount("opt", "/etc/passwd"))
+        },
+        mount("tmp", "/tmp"),
+    ];
+    let skills = skill_files(parts.skills)
+        .map(|files| read_only(mount(&files.volume, &files.path)));
+    mounts.extend(skills);
+    mounts
+}
+
+/// A ConfigMap of a skill, and where it goes.
+struct SkillFiles<'a> {
+    volume: String,
+    path: String,
+    config_map: &'a str,
+}
+
+fn skill_files(skills: &[Arc<Skill>]) -> impl Iterator<Item = SkillFiles<'_>> {
+    let all = skills
+        .iter()
+        .flat_map(|skill| skill.spec.files.iter().map(move |files| (skill, files)));
+    all.enumerate().map(|(number, (skill, files))| SkillFiles {
+        volume: format!("skill-{number}"),
+        path: format!("{}/{}/@{}", paths::SKILLS, skill.name_any(), files.folder),
+        config_map: &files.config_map.name,
+    })
 }
 
 fn install(parts: &PodParts<'_>) -> core::Container {
@@ -214,7 +244,8 @@ fn hardened() -> core::SecurityContext {
     }
 }
 
-fn volumes(names: &AttemptNames) -> Vec<core::Volume> {
+fn volumes(parts: &PodParts<'_>) -> Vec<core::Volume> {
+    let names = parts.names;
     let empty = |name: &str, medium: Option<&str>, size: &str| core::Volume {
         name: name.to_owned(),
         empty_dir: Some(core::EmptyDirVolumeSource {
@@ -224,7 +255,7 @@ fn volumes(names: &AttemptNames) -> Vec<core::Volume> {
         }),
         ..core::Volume::default()
     };
-    vec![
+    let mut volumes = vec![
         core::Volume {
             name: "workspace".to_owned(),
             persistent_volume_claim: Some(core::PersistentVolumeClaimVolumeSource {
@@ -247,7 +278,19 @@ fn volumes(names: &AttemptNames) -> Vec<core::Volume> {
         empty("run", Some("Memory"), RUN_SIZE),
         empty("opt", None, OPT_SIZE),
         empty("tmp", None, TMP_SIZE),
-    ]
+    ];
+    let skills = skill_files(parts.skills).map(|files| core::Volume {
+        name: files.volume,
+        config_map: Some(core::ConfigMapVolumeSource {
+            name: files.config_map.to_owned(),
+            // The kubelet would wait for ever for one that is not there; the runner says so at once.
+            optional: Some(true),
+            ..core::ConfigMapVolumeSource::default()
+        }),
+        ..core::Volume::default()
+    });
+    volumes.extend(skills);
+    volumes
 }
 
 fn tolerations(settings: &crds::PodSettings) -> Vec<core::Toleration> {

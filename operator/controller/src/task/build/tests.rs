@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use crds::names::{claim_name, secret_name, session_name};
 use crds::{AgentSession, Subject, SubjectKind};
 use protocol::{InstallationKey, Salt, TaskId};
@@ -47,7 +49,11 @@ fn install() -> Install {
     }
 }
 
-fn built(runtime: &crds::Runtime, last_node: Option<&str>) -> k8s_openapi::api::core::v1::Pod {
+fn built(
+    runtime: &crds::Runtime,
+    skills: &[Arc<crds::Skill>],
+    last_node: Option<&str>,
+) -> k8s_openapi::api::core::v1::Pod {
     let kin = kin();
     let session = session_object(&kin);
     let (names, install) = (names(&kin), install());
@@ -55,6 +61,7 @@ fn built(runtime: &crds::Runtime, last_node: Option<&str>) -> k8s_openapi::api::
         names: &names,
         runtime_name: "claude",
         runtime: &runtime.spec,
+        skills,
         ids: session.spec.ids,
         owner: owner(&session).unwrap(),
         last_node,
@@ -65,7 +72,7 @@ fn built(runtime: &crds::Runtime, last_node: Option<&str>) -> k8s_openapi::api::
 
 #[test]
 fn a_plain_pod() {
-    insta::assert_yaml_snapshot!("pod_plain", built(&fixtures::runtime("claude"), None));
+    insta::assert_yaml_snapshot!("pod_plain", built(&fixtures::runtime("claude"), &[], None));
 }
 
 #[test]
@@ -87,14 +94,20 @@ fn a_pod_with_everything_a_runtime_can_say() {
         "envFrom": [{"prefix": "P_", "configMapRef": {"name": "c"}}],
     }))
     .unwrap();
-    insta::assert_yaml_snapshot!("pod_full", built(&runtime, Some("node-7")));
+    let skill = serde_json::from_value(json!({
+        "apiVersion": "mooring.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "review"},
+        "spec": {"description": "d", "files": [
+            {"configMap": {"name": "review"}}, {"configMap": {"name": "review-scripts"}, "folder": "scripts"}]},
+    }));
+    let skill = Arc::new(skill.unwrap());
+    insta::assert_yaml_snapshot!("pod_full", built(&runtime, &[skill], Some("node-7")));
 }
 
 #[test]
 fn ids_come_from_the_session_not_from_the_runtime() {
     let mut runtime = fixtures::runtime("claude");
     runtime.spec.pod.run_as_user = 4242;
-    let context = built(&runtime, None)
+    let context = built(&runtime, &[], None)
         .spec
         .unwrap()
         .security_context
