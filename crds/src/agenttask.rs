@@ -87,8 +87,8 @@ pub use status::{
     .message("of a task only desiredState, priority and ttlSecondsAfterFinished can change: create another AgentTask"))]
 #[x_kube(validation = Rule::new("has(self.prompt) != has(self.cause)")
     .message("a task has either a prompt or a cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
-#[x_kube(validation = Rule::new("(self.subject.kind == 'Issue') == has(self.cause) && (!has(self.cause) || self.subject.name == self.cause.issue)")
-    .message("a task on an issue has that issue as its cause: choose a subject of kind Key, or wake the agent by a comment on the issue"))]
+#[x_kube(validation = Rule::new("(self.subject.kind != 'Key') == has(self.cause) && (!has(self.cause) || (has(self.cause.issue) ? self.subject.kind == 'Issue' && self.subject.name == self.cause.issue : self.subject.kind == self.cause.kind))")
+    .message("a task on an issue has that issue as its cause, and those of kind Chat and QuickIssue are made by Mooring: choose a subject of kind Key, or wake the agent by a comment on the issue"))]
 #[x_kube(validation = Rule::new("oldSelf.desiredState != 'Cancel' || self.desiredState == 'Cancel'")
     .message("a cancelled task stays cancelled: create another AgentTask"))]
 #[serde(rename_all = "camelCase")]

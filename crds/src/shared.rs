@@ -42,7 +42,7 @@ pub struct LocalRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// kind says what the name names: Key is a free word of your own, Issue the key of an issue.
+    /// kind says what the name names: Key is a free word of your own, Issue the key of an issue, Chat and QuickIssue are what Mooring makes for people who write to an agent.
     pub kind: SubjectKind,
     /// name of the subject. Tasks of one agent with the same subject share a volume and a conversation.
     #[schemars(length(min = 1, max = 128))]
@@ -58,6 +58,10 @@ pub enum SubjectKind {
     Key,
     /// An issue. Its tasks are made by Mooring.
     Issue,
+    /// A chat of a person with the agent. Its tasks are made by Mooring.
+    Chat,
+    /// The issues that the agent writes for a person. Its tasks are made by Mooring.
+    QuickIssue,
 }
 
 impl SubjectKind {
@@ -67,13 +71,15 @@ impl SubjectKind {
         match self {
             Self::Key => "Key",
             Self::Issue => "Issue",
+            Self::Chat => "Chat",
+            Self::QuickIssue => "QuickIssue",
         }
     }
 
     /// Reads that word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Key, Self::Issue]
+        [Self::Key, Self::Issue, Self::Chat, Self::QuickIssue]
             .into_iter()
             .find(|kind| kind.as_str() == word)
     }

@@ -4,20 +4,23 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What woke an agent on an issue.
+/// What woke an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.kind != 'Comment' || has(self.comment)")
     .message("a cause of kind Comment names its comment: such tasks are made by Mooring, write a comment instead"))]
+#[x_kube(validation = Rule::new("(self.kind in ['Chat', 'QuickIssue']) != has(self.issue)")
+    .message("a cause names its issue, and one of kind Chat or QuickIssue has none: such tasks are made by Mooring, write to the agent instead"))]
 pub struct TaskCause {
     /// kind says what happened.
     pub kind: CauseKind,
-    /// issue is the key of the issue on which it happened.
+    /// issue is the key of the issue on which it happened; none for a chat, and for an issue that is yet to be written.
     #[schemars(
         length(min = 3, max = 21),
         regex(pattern = "^[A-Z][A-Z0-9]{0,9}-[1-9][0-9]{0,9}$")
     )]
-    pub issue: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<String>,
     /// comment is the id of the comment that woke the agent.
     #[schemars(
         length(max = 36),
@@ -36,4 +39,8 @@ pub enum CauseKind {
     Assignment,
     /// The parts of its issue are done.
     Children,
+    /// A person wrote to it in a chat.
+    Chat,
+    /// A person asked it to write an issue.
+    QuickIssue,
 }

@@ -53,6 +53,10 @@ id!(
     CommentId
 );
 id!(
+    /// A chat, for ever: `UUIDv7`, so ids sort by beginning.
+    ChatId
+);
+id!(
     /// A person of a workspace.
     MemberId
 );
@@ -63,6 +67,10 @@ id!(
 id!(
     /// An entry of a person's inbox.
     InboxId
+);
+id!(
+    /// A file on an issue: `UUIDv7`, so ids sort by arrival.
+    AttachmentId
 );
 id!(
     /// What a store and a cluster have in common; where they differ the operator only reads.

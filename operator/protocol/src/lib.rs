@@ -25,11 +25,13 @@ pub use error::{ErrorBody, ErrorDetail, code};
 pub use event::{Event, EventBody, LogLevel, ToolStatus};
 pub use failure::{FailureClass, Fault, Retry, SessionEffect};
 pub use ids::{
-    AttemptId, CommentId, InboxId, InstallationId, IssueId, MemberId, SessionId, TaskId, TokenId,
+    AttachmentId, AttemptId, ChatId, CommentId, InboxId, InstallationId, IssueId, MemberId,
+    SessionId, TaskId, TokenId,
 };
 pub use mac::{MacError, OutboxLine, TerminationMessage};
 pub use package::{
     AgentBrief, Package, RuntimeBrief, SessionBrief, SessionPolicy, Subject, TaskTimeouts,
+    TokenScope,
 };
 pub use state::{EndReason, TaskState};
 pub use verdict::{

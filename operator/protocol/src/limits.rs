@@ -60,6 +60,14 @@ pub const TITLE_BYTES: usize = 500;
 pub const DESCRIPTION_BYTES: usize = 256 * 1024;
 /// Bytes of a comment, code `invalidRequest`.
 pub const COMMENT_BYTES: usize = 64 * 1024;
+/// Bytes of an attachment that no setting can go beyond; what is usual is [`ATTACHMENT_BYTES`].
+pub const ATTACHMENT_BYTES_MOST: u64 = 256 * 1024 * 1024;
+/// Bytes of an attachment where nothing else is set, code `bodyTooLarge`.
+pub const ATTACHMENT_BYTES: u64 = 25 * 1024 * 1024;
+/// Bytes of the name of an attachment, code `invalidRequest`.
+pub const FILE_NAME_BYTES: usize = 200;
+/// Bytes of a media type.
+pub const MEDIA_TYPE_BYTES: usize = 100;
 /// Repositories of a project, code `invalidRequest`.
 pub const REPOSITORIES: usize = 16;
 /// Mentions that one text may hold; more are not read.

@@ -8,7 +8,7 @@ use crate::db::{Conn, Row, query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::tasks::{self, TaskRow};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint, sessions, tokens, wakes};
+use crate::{Error, Store, WritePoint, chats, sessions, tokens, wakes};
 
 /// Commands that one question gives at most; the rest comes with the next one.
 const COMMANDS: u32 = 64;
@@ -166,6 +166,7 @@ impl Store {
             .await?;
         step(&mut write, &task, state).await?;
         wakes::opened(&mut write, task.id, now).await?;
+        chats::opened(&mut write, task.id).await?;
         tokens::renew(&mut write, attempt, now).await?;
         write.commit().await?;
         Ok(Opened::First)

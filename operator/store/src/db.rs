@@ -77,8 +77,10 @@ values! {
     protocol::InstallationId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::IssueId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::CommentId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::ChatId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::MemberId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::TokenId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::AttachmentId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::InboxId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::TaskState, value => Self::Text(Some(value.as_str().to_owned())), Self::Text(None);
 }
@@ -95,6 +97,8 @@ pub(crate) struct Query {
     doing: &'static str,
     sql: Sql,
     values: Vec<Value>,
+    /// Planned once and kept, as most are.
+    kept: bool,
 }
 
 /// Starts a statement.
@@ -106,12 +110,13 @@ pub(crate) fn query(doing: &'static str, sql: impl Into<Sql>) -> Query {
         doing,
         sql,
         values: Vec::new(),
+        kept: true,
     }
 }
 
 macro_rules! bound {
-    ($text:expr, $values:expr) => {{
-        let mut query = sqlx::query($text);
+    ($text:expr, $kept:expr, $values:expr) => {{
+        let mut query = sqlx::query($text).persistent($kept);
         for value in $values {
             query = match value {
                 Value::Int(value) => query.bind(value),
@@ -132,16 +137,22 @@ impl Query {
         self
     }
 
+    /// Lets the database plan it for these values, where one plan is not good for all.
+    pub(crate) fn planned_anew(mut self) -> Self {
+        self.kept = false;
+        self
+    }
+
     /// Runs it and says how many rows it changed.
     pub(crate) async fn execute(self, on: impl Into<Conn<'_>>) -> Result<u64, Error> {
         let failed = |source| failed(self.doing, source);
         match on.into() {
-            Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.values)
+            Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.kept, self.values)
                 .execute(on)
                 .await
                 .map_err(failed)?
                 .rows_affected()),
-            Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.values)
+            Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.kept, self.values)
                 .execute(on)
                 .await
                 .map_err(failed)?
@@ -153,12 +164,12 @@ impl Query {
     pub(crate) async fn optional(self, on: impl Into<Conn<'_>>) -> Result<Option<Row>, Error> {
         let failed = |source| failed(self.doing, source);
         match on.into() {
-            Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.values)
+            Conn::Sqlite(on) => Ok(bound!(self.sql.sqlite, self.kept, self.values)
                 .fetch_optional(on)
                 .await
                 .map_err(failed)?
                 .map(Row::Sqlite)),
-            Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.values)
+            Conn::Postgres(on) => Ok(bound!(self.sql.postgres, self.kept, self.values)
                 .fetch_optional(on)
                 .await
                 .map_err(failed)?
@@ -180,14 +191,14 @@ impl Query {
         let failed = |source| failed(self.doing, source);
         match on.into() {
             Conn::Sqlite(on) => {
-                let rows = bound!(self.sql.sqlite, self.values)
+                let rows = bound!(self.sql.sqlite, self.kept, self.values)
                     .fetch_all(on)
                     .await
                     .map_err(failed)?;
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Conn::Postgres(on) => {
-                let rows = bound!(self.sql.postgres, self.values)
+                let rows = bound!(self.sql.postgres, self.kept, self.values)
                     .fetch_all(on)
                     .await
                     .map_err(failed)?;

@@ -9,7 +9,7 @@ use crate::db::{Row, query};
 use crate::issues::read_author;
 use crate::tasks::new_id;
 use crate::writes::Write;
-use crate::{Error, Store, WorkspaceRef, WritePoint, page};
+use crate::{Error, Store, WorkspaceRef, WritePoint, page, quick};
 
 /// Something that a member should look at.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +41,20 @@ impl Store {
             WHERE member = $1 AND NOT archived AND inbox.id < $2 AND issues.namespace_uid = $3 \
             ORDER BY inbox.id DESC LIMIT $4";
         let (limit, before) = (page::limit(limit)?, page::after(cursor)?);
+        let before = before.unwrap_or(Uuid::max());
         let list = query("list an inbox", LIST)
             .bind(member)
-            .bind(before.unwrap_or(Uuid::max()))
+            .bind(before)
             .bind(workspace.namespace_uid.as_str())
             .bind(limit + 1);
-        let rows = list.all(&mut self.reader().await?).await?;
-        let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
+        let mut reader = self.reader().await?;
+        let rows = list.all(&mut reader).await?;
+        let entries: Result<Vec<_>, _> = rows.iter().map(read).collect();
+        let mut entries = entries?;
+        // What belongs to no issue lies elsewhere.
+        let part = (limit + 1, before);
+        entries.extend(quick::entries(&mut reader, workspace, member, part).await?);
+        entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.id));
         Ok(page::page(entries, limit, |last: &InboxEntry| {
             last.id.to_string()
         }))
@@ -85,23 +92,27 @@ impl Store {
         let update = query("change an entry of an inbox", update)
             .bind(entry)
             .bind(member);
-        match update.execute(&mut write).await? {
-            1 => write.commit().await,
-            _ => Err(Error::Missing {
-                what: format!("entry {entry} in this inbox"),
-            }),
+        let archive = point == WritePoint::ArchiveInbox;
+        if update.execute(&mut write).await? == 1
+            || quick::settle(&mut write, member, entry, archive).await?
+        {
+            return write.commit().await;
         }
+        Err(Error::Missing {
+            what: format!("entry {entry} in this inbox"),
+        })
     }
 }
 
 /// Tells a member: once for each kind and comment, and of an issue that they were given once until they have
 /// looked, or an agent could fill the store by giving it to and fro. Nobody is told of what they did themselves.
-pub(crate) async fn notify(write: &mut Write, notice: Notice<'_>) -> Result<(), Error> {
+/// False where nothing was told.
+pub(crate) async fn notify(write: &mut Write, notice: Notice<'_>) -> Result<bool, Error> {
     const INSERT: &str = "INSERT INTO inbox (id, member, kind, issue, comment, author_kind, author_id, author_name, \
         created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING";
     let author = notice.author;
     if author.kind == AuthorKind::Member && author.id == notice.member.to_string() {
-        return Ok(());
+        return Ok(false);
     }
     let insert = query("tell a member", INSERT)
         .bind(new_id(notice.now)?)
@@ -110,24 +121,26 @@ pub(crate) async fn notify(write: &mut Write, notice: Notice<'_>) -> Result<(), 
         .bind(notice.issue)
         .bind(notice.comment)
         .bind(author.kind.as_str());
-    insert
+    let told = insert
         .bind(author.id.as_str())
         .bind(author.name.as_str())
         .bind(notice.now)
         .execute(write)
         .await?;
-    Ok(())
+    Ok(told == 1)
 }
 
 fn read(row: &Row) -> Result<InboxEntry, Error> {
     Ok(InboxEntry {
         id: InboxId(row.get("id")?),
         kind: row.word("kind", InboxKind::parse)?,
-        issue: IssueKey {
+        issue: Some(IssueKey {
             prefix: row.get("prefix")?,
             number: row.u32("number")?,
-        },
+        }),
         title: row.get("title")?,
+        text: None,
+        task: None,
         comment: row.get::<Option<Uuid>>("comment")?.map(CommentId),
         author: read_author(row)?,
         read: row.get("is_read")?,

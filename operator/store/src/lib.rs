@@ -5,31 +5,46 @@
 //! a credential. Instants are whole microseconds.
 
 mod access;
+mod attachments;
 mod attempts;
 mod audit;
+mod born;
 mod changes;
+mod chats;
 mod claim;
 mod comments;
 mod db;
 mod error;
+mod history;
+mod files;
 mod inbox;
 mod issues;
 pub mod life;
 mod lists;
+mod live;
 mod lock;
 mod members;
 mod open;
 mod page;
 #[cfg(test)]
 mod plans;
+mod projects;
+mod quick;
+mod requests;
 mod runs;
+mod search;
+mod schedules;
 mod sessions;
 mod settings;
+mod shares;
 mod steps;
+mod subscribers;
 mod tasks;
 mod text;
+mod texts;
 mod timeline;
 mod tokens;
+mod usage;
 mod verdicts;
 mod waiting;
 mod wakes;
@@ -40,21 +55,30 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use access::{TokenHolder, TokenKind};
+pub use attachments::{ATTACHMENTS, Added, Room};
 pub use attempts::{AttemptRow, Opened};
 pub use audit::Violation;
 pub use changes::{Change, Changes};
-pub use claim::{Claimed, Lane, LaneAgent};
+pub use claim::{Claimed, Lane, LaneAgent, Place};
 pub use comments::TASK_COMMENTS;
 pub use error::{Error, Retry};
+pub use files::{Files, Incoming, Kept};
 pub use issues::CHILDREN;
 pub use lists::Summary;
+pub use live::{Live, LiveChange, Whereabouts};
+pub use projects::PROJECTS;
+pub use schedules::{Fired, Firing, ScheduleRef, ScheduleRow};
+pub use requests::Request;
+pub use search::SearchScope;
 pub use sessions::{Holder, Pointer, RETIRED_SESSIONS, SessionKey, SessionRow};
 pub use settings::Settings;
+pub use shares::{Held, Share};
 pub use tasks::{Entered, NewTask, TaskObject, TaskRow};
 pub use timeline::{Appended, TimelineEntry};
 pub use tokens::Authenticated;
 pub use verdicts::{Decided, LATE_RESULTS, LateResult};
 pub use waiting::Waiting;
+pub use wakes::Again;
 pub use workspaces::{Acting, WorkspaceRef};
 pub use writes::{Fault, Faults, WritePoint};
 
@@ -64,6 +88,8 @@ pub struct Store {
     inner: Arc<open::Inner>,
     /// How far agents may wake each other.
     limits: wake::Limits,
+    /// What is made next is made once for this.
+    request: Option<Arc<Request>>,
 }
 
 impl fmt::Debug for Store {

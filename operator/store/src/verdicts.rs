@@ -9,9 +9,10 @@ use crate::db::{query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::sessions::{Conversation, Pointer, SessionRow};
 use crate::tasks::{self, TaskRow};
+use crate::usage;
 use crate::wakes::{self, Over};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint};
+use crate::{Error, Store, WritePoint, chats, quick};
 
 /// Later results that a task keeps; further ones are dropped, since an attempt has exactly one to give.
 pub const LATE_RESULTS: usize = 8;
@@ -47,7 +48,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Decided, Error> {
         let mut write = self.write(WritePoint::Verdict).await?;
-        let issues = wakes::lock_issues(&mut write, attempt.task).await?;
+        let hears = Hears::lock(&mut write, attempt.task).await?;
         let (task, session) = tasks::locked(&mut write, attempt.task).await?;
         let row = attempts::find(&mut write, attempt)
             .await?
@@ -61,7 +62,7 @@ impl Store {
                 verdict: &verdict,
                 now,
             };
-            wakes::ended(&mut write, issues, over).await?;
+            hears.of(&mut write, over).await?;
             Decided::First
         } else if task.attempt == attempt.number
             && task
@@ -76,6 +77,7 @@ impl Store {
             }
             Decided::Late
         };
+        usage::record(&mut write, &row, &verdict, now).await?;
         learn(&session, &row, &verdict, now)
             .store(&mut write, &session)
             .await?;
@@ -97,7 +99,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<bool, Error> {
         let mut write = self.write(WritePoint::EndUnclaimed).await?;
-        let issues = wakes::lock_issues(&mut write, task).await?;
+        let hears = Hears::lock(&mut write, task).await?;
         let (row, session) = tasks::locked(&mut write, task).await?;
         if row.state.has_verdict() {
             return Ok(false);
@@ -108,10 +110,34 @@ impl Store {
             verdict: &verdict,
             now,
         };
-        wakes::ended(&mut write, issues, over).await?;
+        hears.of(&mut write, over).await?;
         write.changed(task);
         write.commit().await?;
         Ok(true)
+    }
+}
+
+/// Who hears of the end of a task, locked before its session as everywhere.
+struct Hears {
+    issues: Option<wakes::Locked>,
+    chat: Option<chats::LockedChat>,
+    quick: Option<quick::LockedQuick>,
+}
+
+impl Hears {
+    async fn lock(write: &mut Write, task: TaskId) -> Result<Self, Error> {
+        Ok(Self {
+            issues: wakes::lock_issues(write, task).await?,
+            chat: chats::lock(write, task).await?,
+            quick: quick::lock(write, task).await?,
+        })
+    }
+
+    /// Tells them.
+    async fn of(self, write: &mut Write, over: Over<'_>) -> Result<(), Error> {
+        chats::ended(write, self.chat, &over).await?;
+        quick::ended(write, self.quick, &over).await?;
+        wakes::ended(write, self.issues, over).await
     }
 }
 

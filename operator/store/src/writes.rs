@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use protocol::TaskId;
 use tokio::sync::watch;
 
-use crate::changes::Change;
 use crate::db::{Conn, Tx};
-use crate::{Error, Store};
+use crate::requests::Request;
+use crate::{Error, LiveChange, Store};
 
 macro_rules! points {
     ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
@@ -98,6 +98,46 @@ points! {
     ResolveComment;
     /// [`Store::bind_object`].
     BindObject;
+    /// [`Store::do_again`].
+    DoAgain;
+    /// [`Store::put_aside`].
+    PutAside;
+    /// [`Store::let_go_on`].
+    LetGoOn;
+    /// [`Store::create_project`].
+    CreateProject;
+    /// [`Store::edit_project`].
+    EditProject;
+    /// [`Store::add_attachment`].
+    AddAttachment;
+    /// [`Store::delete_attachment`].
+    DeleteAttachment;
+    /// [`Store::heed_schedule`].
+    HeedSchedule;
+    /// [`Store::fire_issue`].
+    FireIssue;
+    /// [`Store::fire_task`].
+    FireTask;
+    /// [`Store::fired_task_made`].
+    FiredTaskMade;
+    /// [`Store::end_firing`].
+    EndFiring;
+    /// [`Store::forget_schedule`].
+    ForgetSchedule;
+    /// [`Store::begin_chat`].
+    BeginChat;
+    /// [`Store::send_chat`].
+    SendChat;
+    /// [`Store::edit_chat`].
+    EditChat;
+    /// [`Store::ask_quick_issue`].
+    AskQuickIssue;
+    /// [`Store::keep_text`].
+    KeepText;
+    /// [`Store::subscribe`].
+    Subscribe;
+    /// [`Store::unsubscribe`].
+    Unsubscribe;
 }
 
 /// What a test lets happen at a [`WritePoint`].
@@ -210,6 +250,7 @@ pub(crate) struct Write {
     point: WritePoint,
     fault: Option<Fault>,
     changed: Vec<TaskId>,
+    live: Vec<LiveChange>,
 }
 
 impl<'c> From<&'c mut Write> for Conn<'c> {
@@ -240,6 +281,7 @@ impl Store {
             point,
             fault,
             changed: Vec::new(),
+            live: Vec::new(),
         })
     }
 }
@@ -255,6 +297,11 @@ impl Write {
         self.store.limits
     }
 
+    /// The request that this write is for.
+    pub(crate) fn request(&self) -> Option<Arc<Request>> {
+        self.store.request.clone()
+    }
+
     /// True when no other write can happen beside this one.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.tx, Tx::Sqlite(_))
@@ -264,6 +311,13 @@ impl Write {
     pub(crate) fn changed(&mut self, task: TaskId) {
         if !self.changed.contains(&task) {
             self.changed.push(task);
+        }
+    }
+
+    /// Says that those who look on should look at this, once the write lasts.
+    pub(crate) fn happened(&mut self, change: LiveChange) {
+        if !self.live.contains(&change) {
+            self.live.push(change);
         }
     }
 
@@ -291,9 +345,11 @@ impl Write {
 
     async fn last(mut self) -> Result<(), Error> {
         let changes = &self.store.inner.changes;
-        changes.announce(&mut self.tx, &self.changed).await?;
+        changes
+            .announce(&mut self.tx, &self.changed, &self.live)
+            .await?;
         self.tx.commit(self.point.as_str()).await?;
-        changes.publish(self.changed.iter().copied().map(Change::Task));
+        changes.publish(&self.changed, &self.live);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Author, IssueKey};
-use crate::{CommentId, InboxId};
+use crate::{CommentId, InboxId, TaskId};
 
 /// One thing that a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,10 +14,17 @@ pub struct InboxEntry {
     pub id: InboxId,
     /// What happened.
     pub kind: InboxKind,
-    /// On which issue.
-    pub issue: IssueKey,
-    /// Its title.
+    /// On which issue; none for an issue that was not made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issue: Option<IssueKey>,
+    /// Its title; the beginning of the text for an issue that was not made.
     pub title: String,
+    /// What an agent was to write an issue from, when there is none: nothing that a person wrote is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The task that did not make it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskId>,
     /// By which comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
@@ -37,22 +44,25 @@ pub enum InboxKind {
     Mention,
     /// An issue was assigned to the person.
     Assignment,
-    /// Somebody answered in a thread of the person.
+    /// Somebody wrote on an issue that the person follows.
     Reply,
     /// A run that the person caused has failed.
     Failure,
     /// A guard stopped agents that woke each other for the person.
     Guard,
+    /// An issue that the person asked for is there.
+    IssueMade,
 }
 
 impl InboxKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Mention,
         Self::Assignment,
         Self::Reply,
         Self::Failure,
         Self::Guard,
+        Self::IssueMade,
     ];
 
     /// The word kept in the store.
@@ -64,6 +74,7 @@ impl InboxKind {
             Self::Reply => "reply",
             Self::Failure => "failure",
             Self::Guard => "guard",
+            Self::IssueMade => "issueMade",
         }
     }
 

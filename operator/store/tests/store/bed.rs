@@ -276,9 +276,17 @@ impl Bed {
         const TABLES: &[&str] = &[
             "DELETE FROM inbox",
             "DELETE FROM stops",
+            "DELETE FROM quick_issues",
+            "DELETE FROM chat_tasks",
+            "DELETE FROM chat_messages",
+            "DELETE FROM chats",
             "DELETE FROM wake_causes",
             "DELETE FROM wakes",
             "DELETE FROM comments",
+            "DELETE FROM firings",
+            "DELETE FROM schedules",
+            "DELETE FROM webhook_issues",
+            "DELETE FROM deliveries",
             "DELETE FROM issues",
             "DELETE FROM members",
             "DELETE FROM workspaces",
@@ -286,10 +294,13 @@ impl Bed {
             "DELETE FROM logins",
             "DELETE FROM commands",
             "DELETE FROM timeline",
+            "DELETE FROM usage",
+            "DELETE FROM texts",
             "DELETE FROM tokens",
             "DELETE FROM attempts",
             "DELETE FROM tasks",
             "DELETE FROM sessions",
+            "DELETE FROM shares",
             "DELETE FROM installation",
         ];
         for table in TABLES {
@@ -380,6 +391,7 @@ pub(crate) fn lane_of(runtime: &str, agents: &[(&str, u32)], max_pods: u32) -> L
         provider: "claude".to_owned(),
         max_pods,
         agents: agents.iter().map(agent).collect(),
+        share: store::Share::default(),
     }
 }
 

@@ -34,8 +34,10 @@ both! {
         let wanted = InboxEntry {
             id: told[0].id,
             kind: InboxKind::Assignment,
-            issue: issue.key.clone(),
+            issue: Some(issue.key.clone()),
             title: "for you".to_owned(),
+            text: None,
+            task: None,
             comment: None,
             author: acting(&ada).author,
             read: false,

@@ -8,9 +8,12 @@
 )]
 
 mod access;
+mod again;
+mod attachments;
 mod bed;
 mod board;
 mod changes;
+mod chats;
 mod claiming;
 mod conversation;
 mod crowd;
@@ -21,13 +24,22 @@ mod inbox;
 mod interleavings;
 mod issues;
 mod life;
+mod live;
 mod members;
 mod opening;
 mod orders;
+mod projects;
+mod quick;
 mod reports;
 mod runs;
+mod schedules;
+mod search;
+mod shares;
+mod subscribers;
+mod tags;
 mod talk;
 mod timeline;
 mod tokens;
+mod usage;
 mod waiting;
 mod wakes;
