@@ -12,6 +12,8 @@ use kube::{Api, ResourceExt as _};
 use serde_json::{Value, json};
 
 const PORT: u16 = 8080;
+/// What the agent's skill says that it is good for.
+const SKILL: &str = "How to speak with people politely, 7c41d0.";
 
 /// The scripted model, outside of the workspace: nothing may connect into that.
 struct Model {
@@ -133,6 +135,22 @@ fn runtime(image: &str, model: &Model) -> objects::Draft<crds::Runtime> {
         )
 }
 
+/// A Skill, and the ConfigMap that it is made of.
+async fn give_skill(workspace: &Workspace) -> Result<()> {
+    let text = format!("---\nname: manners\ndescription: {SKILL}\n---\nSay please.\n");
+    let files: ConfigMap = serde_json::from_value(json!({
+        "metadata": {"name": "manners"}, "data": {"SKILL.md": text},
+    }))?;
+    let skill: crds::Skill = serde_json::from_value(json!({
+        "apiVersion": "mooring.dev/v1alpha1", "kind": "Skill", "metadata": {"name": "manners"},
+        "spec": {"description": "How we speak.", "files": [{"configMap": {"name": "manners"}}]},
+    }))?;
+    let post = PostParams::default();
+    workspace.api::<ConfigMap>().create(&post, &files).await?;
+    workspace.api::<crds::Skill>().create(&post, &skill).await?;
+    Ok(())
+}
+
 fn holds(requests: &[Value], word: &str) -> bool {
     requests
         .iter()
@@ -148,10 +166,12 @@ async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> 
             return Ok(());
         };
         let model = Box::pin(Model::start(workspace, model)).await?;
+        give_skill(workspace).await?;
         workspace
             .prepare_with(
                 &runtime(claude, &model),
-                &objects::agent(objects::AGENT, "claude"),
+                &objects::agent(objects::AGENT, "claude")
+                    .set("/spec/skills", json!([{"name": "manners"}])),
             )
             .await?;
         let word = "w4f1b7c09e2";
@@ -168,6 +188,10 @@ async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> 
         assert_eq!(text(&first, "/status/result/summary")?, "Noted.");
         let before = model.requests().await?;
         ensure!(holds(&before, word), "the model never got the prompt");
+        ensure!(
+            holds(&before, SKILL),
+            "the model never heard of the agent's skill"
+        );
 
         let second = workspace
             .run_task(&task(
