@@ -14,7 +14,7 @@ use crate::settings::checkout;
 use crate::workspace::Workspace;
 use crate::{objects, store};
 
-const KINDS: &str = "runtimes,agents,agenttasks,agentsessions,pods,persistentvolumeclaims,networkpolicies,resourcequotas";
+const KINDS: &str = "runtimes,agents,agentquotas,agenttasks,agentsessions,pods,persistentvolumeclaims,networkpolicies,resourcequotas";
 
 /// Writes everything and says where. A part that cannot be had is replaced by the reason: the test has failed already.
 #[expect(

@@ -208,6 +208,7 @@ fn context(
                     .collect::<BTreeMap<_, _>>(),
                 port: settings.api_address.port(),
             },
+            max_pods: settings.max_pods(),
         },
     })
 }

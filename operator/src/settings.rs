@@ -83,8 +83,19 @@ pub(crate) struct RunSettings {
     /// When the kubelet pulls that image. Kubernetes decides where it is absent.
     #[arg(long, env = "MOORING_RUNNER_IMAGE_PULL_POLICY", value_parser = ["Always", "IfNotPresent", "Never"])]
     pub(crate) runner_image_pull_policy: Option<String>,
+    /// Pods of tasks that all workspaces may have together, which they share by weight. With 0 as many as their own
+    /// limits allow.
+    #[arg(long, env = "MOORING_MAX_PODS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    max_pods: u32,
     #[command(flatten)]
     pub(crate) guards: Guards,
+}
+
+impl RunSettings {
+    /// Pods that all workspaces may have together, where that is limited.
+    pub(crate) fn max_pods(&self) -> Option<u32> {
+        (self.max_pods > 0).then_some(self.max_pods)
+    }
 }
 
 /// How far agents may wake each other before a person has to say something. A comment of a person begins anew.
@@ -99,6 +110,9 @@ pub(crate) struct Guards {
     /// How often the same two agents may wake each other, there and back.
     #[arg(long, env = "MOORING_AGENT_ROUNDS", default_value_t = wake::Limits::default().rounds, value_parser = guard())]
     agent_rounds: u32,
+    /// Runs that agents may cause in all, on whichever issues, after one thing that a person did.
+    #[arg(long, env = "MOORING_AGENT_RUNS_PER_ROOT", default_value_t = wake::Limits::default().root, value_parser = guard())]
+    agent_runs_per_root: u32,
 }
 
 /// A guard stops agents some time: it cannot be switched off.
@@ -113,6 +127,7 @@ impl Guards {
             depth: self.agent_chain,
             runs: self.agent_runs_per_hour,
             rounds: self.agent_rounds,
+            root: self.agent_runs_per_root,
         }
     }
 }

@@ -92,6 +92,12 @@ pub enum WaitingLimit {
     Session,
     /// The Agent's `maxConcurrentTasks` is reached.
     Agent,
+    /// The `maxConcurrent` of the namespace's `AgentQuota` is reached.
+    QuotaConcurrent,
+    /// The `runsPerHour` of the namespace's `AgentQuota` were begun.
+    QuotaRunsPerHour,
+    /// As many pods exist as all workspaces together may have.
+    Capacity,
     /// The Runtime's `maxPods` is reached.
     Runtime,
     /// Something it needs does not exist or is not ready; the condition `Accepted` says what.

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use crds::{Agent, Runtime};
 use kube::ResourceExt as _;
-use store::{Lane, LaneAgent};
+use store::{Claimed, Lane, LaneAgent, Share};
 
 use crate::catalog::{Catalog, is_usable};
-use crate::context::{Context, LaneKey};
+use crate::context::{Context, Key, LaneKey};
 use crate::error::Error;
 use crate::work::Done;
+use crate::{quota, turns};
 
 /// The slow look, for what no signal told.
-const SAFETY_LOOK: Duration = Duration::from_secs(90);
+pub(crate) const SAFETY_LOOK: Duration = Duration::from_secs(90);
 /// Claims of one pass; then others get their turn.
 const CLAIMS: usize = 64;
 
@@ -35,7 +36,25 @@ pub fn lane(ctx: &Context, runtime: &Runtime) -> Option<Lane> {
         provider: runtime.spec.provider.as_str().to_owned(),
         max_pods: u32::try_from(runtime.spec.capacity.max_pods).unwrap_or(0),
         agents: agents.iter().map(|agent| lane_agent(agent)).collect(),
+        share: share(ctx, &namespace),
     })
+}
+
+/// What the workspace of a lane may have.
+fn share(ctx: &Context, namespace: &str) -> Share {
+    let found = Catalog::new(ctx.caches.clone()).quota(namespace);
+    quota::share(found.as_deref(), ctx.settings.max_pods)
+}
+
+/// Whether the lanes of a namespace share something, with each other or with those of other workspaces.
+pub(crate) fn is_shared(ctx: &Context, namespace: &str) -> bool {
+    let Share {
+        max_concurrent,
+        runs_per_hour,
+        max_pods,
+        weight: _,
+    } = share(ctx, namespace);
+    max_concurrent.is_some() || runs_per_hour.is_some() || max_pods.is_some()
 }
 
 fn lane_agent(agent: &Agent) -> LaneAgent {
@@ -46,16 +65,13 @@ fn lane_agent(agent: &Agent) -> LaneAgent {
     }
 }
 
-/// One pass of a lane: claims until there is nothing to claim.
-///
-/// # Errors
-/// [`Error::Store`].
-pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
+/// A lane with the agents whose tasks may go there now; `None` where there are none.
+pub(crate) async fn lane_in_turn(ctx: &Context, key: &LaneKey) -> Result<Option<Lane>, Error> {
     let Some(runtime) = ctx.caches.runtimes.get(&key.namespace, &key.runtime) else {
-        return Ok(Done::Settled);
+        return Ok(None);
     };
     let Some(mut lane) = lane(ctx, &runtime) else {
-        return Ok(Done::Settled);
+        return Ok(None);
     };
     let everyone = std::mem::take(&mut lane.agents);
     for agent in everyone {
@@ -63,24 +79,47 @@ pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
             lane.agents.push(agent);
         }
     }
-    if lane.agents.is_empty() {
+    Ok((!lane.agents.is_empty()).then_some(lane))
+}
+
+/// One pass of a lane: claims until there is nothing to claim. A lane that shares something asks for its turn.
+///
+/// # Errors
+/// [`Error::Store`].
+pub async fn pass(ctx: &Context, key: &LaneKey) -> Result<Done, Error> {
+    if is_shared(ctx, &key.namespace) {
+        turns::ask(ctx, key);
         return Ok(Done::Settled);
     }
+    let Some(lane) = lane_in_turn(ctx, key).await? else {
+        return Ok(Done::Settled);
+    };
     for _ in 0..CLAIMS {
         let now = ctx.clock.now();
         let Some(claimed) = ctx.store.claim_next(&lane, &ctx.key, now).await? else {
-            overflow(ctx, key);
-            return Ok(if does_someone_wait(ctx, &lane).await? {
+            return Ok(if has_left(ctx, key, &lane).await? {
                 Done::LookAgain(SAFETY_LOOK)
             } else {
                 Done::Settled
             });
         };
-        tracing::debug!(attempt = %claimed.attempt, runtime = %claimed.runtime, "claimed");
-        ctx.look_at(claimed.attempt.task);
+        self::claimed(ctx, &claimed);
     }
-    ctx.queue.add(crate::context::Key::Lane(key.clone()));
+    ctx.queue.add(Key::Lane(key.clone()));
     Ok(Done::Settled)
+}
+
+/// Something was claimed.
+pub(crate) fn claimed(ctx: &Context, claimed: &Claimed) {
+    tracing::debug!(attempt = %claimed.attempt, runtime = %claimed.runtime, "claimed");
+    ctx.look_at(claimed.attempt.task);
+}
+
+/// There is nothing to claim in a lane: what found no room there may find some elsewhere. True when something waits
+/// all the same, so that it has to be looked at again after [`SAFETY_LOOK`].
+pub(crate) async fn has_left(ctx: &Context, key: &LaneKey, lane: &Lane) -> Result<bool, Error> {
+    overflow(ctx, key, lane).await?;
+    does_someone_wait(ctx, lane).await
 }
 
 /// Whether tasks wait that may go to this lane.
@@ -118,8 +157,12 @@ async fn is_its_turn(ctx: &Context, key: &LaneKey, agent: &LaneAgent) -> Result<
     Ok(true)
 }
 
-/// What found no room here may find some in the next Runtime of its agent.
-fn overflow(ctx: &Context, key: &LaneKey) {
+/// What found no room here may find some in the next Runtime of its agent. Where neither has any there is nothing
+/// to look for: two agents that name two Runtimes the other way round would have these ask each other for ever.
+async fn overflow(ctx: &Context, key: &LaneKey, full: &Lane) -> Result<(), Error> {
+    if !ctx.store.is_runtime_full(full).await? {
+        return Ok(());
+    }
     let catalog = Catalog::new(ctx.caches.clone());
     for agent in catalog.agents_of(&key.namespace, &key.runtime) {
         let runtimes = catalog.runtimes_of(&key.namespace, &agent);
@@ -127,8 +170,14 @@ fn overflow(ctx: &Context, key: &LaneKey) {
             .iter()
             .skip_while(|runtime| runtime.name_any() != key.runtime)
             .nth(1);
-        if let Some(next) = next {
+        let Some(next) = next else {
+            continue;
+        };
+        if let Some(other) = lane(ctx, next)
+            && !ctx.store.is_runtime_full(&other).await?
+        {
             ctx.claim_in(&key.namespace, &next.name_any());
         }
     }
+    Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use kube::Client;
 use protocol::{InstallationId, InstallationKey, TaskId};
 
+use crate::claimer;
 use crate::clock::Clock;
 use crate::events::Recorder;
 use crate::kube_writes::KubeWrites;
@@ -12,6 +13,7 @@ use crate::memory::Memory;
 use crate::network::build::ApiPeer;
 use crate::read_only::ReadOnly;
 use crate::task::build::Install;
+use crate::turns::{self, Turns};
 use crate::watch::Caches;
 use crate::work::Queue;
 
@@ -45,6 +47,24 @@ pub enum Key {
         /// Its name.
         name: String,
     },
+    /// An AgentTeam.
+    Team {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// Whose turn it is where workspaces share something.
+    Turns,
+    /// The `AgentQuota` of a namespace.
+    Quota(String),
+    /// An `AgentSchedule`.
+    Schedule {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
     /// A namespace that became a workspace, or ceased to be one.
     Namespace(String),
     /// Everything that is open in the store.
@@ -71,6 +91,8 @@ pub struct Settings {
     pub install: Install,
     /// Where pods find the API.
     pub api_peer: ApiPeer,
+    /// Pods that all workspaces may have together; none for as many as their own limits allow.
+    pub max_pods: Option<u32>,
 }
 
 /// What every pass is given. A clone is the same.
@@ -98,6 +120,8 @@ pub struct Context {
     pub read_only: ReadOnly,
     /// What was seen and cannot be seen again.
     pub memory: Arc<Memory>,
+    /// Lanes that want a turn where something is shared.
+    pub turns: Arc<Turns>,
     /// One pass at a time makes network policies; the others then find them made.
     pub(crate) policies: Arc<tokio::sync::Mutex<()>>,
 }
@@ -142,6 +166,7 @@ impl Context {
             key,
             settings: Arc::new(settings),
             memory: Arc::default(),
+            turns: Arc::default(),
             policies: Arc::default(),
         }
     }
@@ -151,11 +176,16 @@ impl Context {
         self.queue.add(Key::Task(task));
     }
 
-    /// Asks for a claim in a lane.
+    /// Asks for a claim in a lane: at once, or in turn where it shares something.
     pub fn claim_in(&self, namespace: &str, runtime: &str) {
-        self.queue.add(Key::Lane(LaneKey {
+        let lane = LaneKey {
             namespace: namespace.to_owned(),
             runtime: runtime.to_owned(),
-        }));
+        };
+        if claimer::is_shared(self, namespace) {
+            turns::ask(self, &lane);
+        } else {
+            self.queue.add(Key::Lane(lane));
+        }
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, Key};
 use crate::error::{Error, Retry};
 use crate::work::Done;
-use crate::{agent, claimer, runtime, task, watch, workspace};
+use crate::{agent, claimer, quota, runtime, schedule, task, team, turns, watch, workspace};
 
 /// Passes at the same time. More of them make a small control plane slower, not faster.
 const WORKERS: usize = 12;
@@ -143,6 +143,10 @@ async fn look(ctx: &Context, key: &Key) -> Done {
         Key::Lane(lane) => claimer::pass(ctx, lane).await,
         Key::Runtime { namespace, name } => runtime::pass(ctx, namespace, name).await,
         Key::Agent { namespace, name } => agent::pass(ctx, namespace, name).await,
+        Key::Team { namespace, name } => team::pass(ctx, namespace, name).await,
+        Key::Turns => turns::pass(ctx).await,
+        Key::Quota(namespace) => quota::pass(ctx, namespace).await,
+        Key::Schedule { namespace, name } => schedule::pass(ctx, namespace, name).await,
         Key::Namespace(name) => workspace::pass(ctx, name).await,
         Key::Resync => workspace::resync(ctx).await,
     };

@@ -139,6 +139,7 @@ fn lane(namespace_uid: String) -> Lane {
             name: "reviewer".to_owned(),
             max_concurrent: u32::MAX,
         }],
+        share: store::Share::default(),
     }
 }
 

@@ -73,7 +73,7 @@ const RULES: &[(&str, &str)] = &[
         "a session offers its best queued task",
         "SELECT id FROM sessions WHERE COALESCE((SELECT CASE WHEN tasks.id = head_task \
          AND tasks.priority = head_priority AND tasks.created_at = head_created_at THEN 1 ELSE 0 END FROM tasks \
-         WHERE session = sessions.id AND state = 'queued' ORDER BY priority DESC, created_at, tasks.id LIMIT 1), \
+         WHERE session = sessions.id AND state = 'queued' ORDER BY turn_at, tasks.id LIMIT 1), \
          CASE WHEN head_task IS NULL THEN 1 ELSE 0 END) <> 1 LIMIT $1",
     ),
     (

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::db::{Conn, Sql, query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::sessions::{self, SessionRow};
+use crate::shares::{self, Share};
 use crate::writes::Write;
 use crate::{Error, Store, WritePoint, tokens};
 
@@ -27,6 +28,8 @@ pub struct Lane {
     pub max_pods: u32,
     /// Who may use it.
     pub agents: Vec<LaneAgent>,
+    /// What its workspace may have.
+    pub share: Share,
 }
 
 /// An agent of a [`Lane`].
@@ -47,6 +50,18 @@ pub struct Claimed {
     pub session: SessionRow,
     /// The Runtime that it runs on.
     pub runtime: String,
+    /// What its workspace has had, where workspaces share something; [`Store::served`].
+    pub served: Option<i64>,
+}
+
+/// The place of a task among those that wait: the least comes first.
+///
+/// Each point of its priority counts as 36 seconds that it has waited already (the schema computes it), so what has
+/// a low one is overtaken for a time and then goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    turn_at: i64,
+    task: TaskId,
 }
 
 // Each agent with room offers the session whose best task comes first; the best of these is taken. Every part
@@ -54,16 +69,16 @@ pub struct Claimed {
 macro_rules! candidate {
     ($agents:literal, $name:literal, $max:literal) => {
         concat!(
-            "SELECT sessions.id AS session FROM (SELECT (SELECT free.id FROM sessions AS free \
+            "SELECT sessions.id AS session, sessions.head_turn_at AS turn_at, sessions.head_task AS task FROM (SELECT (SELECT free.id FROM sessions AS free \
                WHERE free.namespace_uid = $1 AND free.agent = ", $name, " \
                AND free.holder_task IS NULL AND free.head_task IS NOT NULL \
-               ORDER BY free.head_priority DESC, free.head_created_at, free.head_task LIMIT 1) AS id \
+               ORDER BY free.head_turn_at, free.head_task LIMIT 1) AS id \
              FROM ", $agents, " WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
                AND held.agent = ", $name, " AND held.holder_task IS NOT NULL) < ", $max, ") AS offered \
              JOIN sessions ON sessions.id = offered.id \
              WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
                AND held.holder_runtime = $2 AND held.holder_task IS NOT NULL) < $4 \
-             ORDER BY sessions.head_priority DESC, sessions.head_created_at, sessions.head_task LIMIT 1"
+             ORDER BY sessions.head_turn_at, sessions.head_task LIMIT 1"
         )
     };
 }
@@ -82,9 +97,9 @@ const CANDIDATE: Sql = Sql {
 };
 
 impl Store {
-    /// Claims the next task of a lane: of those that wait, whose session nobody holds, whose agent and
-    /// Runtime have room, the one with the highest priority, then the oldest. Holders are what fills a limit,
-    /// also those whose pod is still ending. The attempt's token lives from `now` on.
+    /// Claims the next task of a lane: of those that wait, whose session nobody holds, whose agent, Runtime and
+    /// workspace have room, the first by its [`Place`]. Holders are what fills a limit, also those whose pod is
+    /// still ending. The attempt's token lives from `now` on.
     ///
     /// # Errors
     /// [`Error::Conflict`] when others took each choice, [`Error::Lost`], [`Error::Unavailable`].
@@ -103,8 +118,15 @@ impl Store {
             return Ok(None);
         }
         let mut write = self.write(WritePoint::Claim).await?;
-        // Two claims in a namespace at once could both see the last free place.
+        // Two claims at once could both see the last free place. In this order everywhere.
+        let is_shared = lane.share.max_pods.is_some();
+        if is_shared {
+            write.serialize(shares::ALL_PODS).await?;
+        }
         write.serialize(&lane.namespace_uid).await?;
+        if shares::held(&mut write, lane, now).await?.is_some() {
+            return Ok(None);
+        }
         let Some((session, task)) = choose(&mut write, lane, &agents).await? else {
             return Ok(None);
         };
@@ -114,13 +136,28 @@ impl Store {
         let token = key.task_token(attempt, salt);
         tokens::insert(&mut write, attempt, Credential::token_hash(&token), now).await?;
         let session = hold(&mut write, &session, attempt, &lane.runtime, now).await?;
+        let served = match is_shared {
+            true => Some(shares::pay(&mut write, lane).await?),
+            false => None,
+        };
         write.changed(task);
         write.commit().await?;
         Ok(Some(Claimed {
             attempt,
             session,
             runtime: lane.runtime.clone(),
+            served,
         }))
+    }
+
+    /// The place of what would be claimed next in a lane, its share aside.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn next_in(&self, lane: &Lane) -> Result<Option<Place>, Error> {
+        let agents = to_json("agents of a lane", &lane.agents)?;
+        let found = candidate(&mut self.reader().await?, lane, &agents).await?;
+        Ok(found.map(|(_, place)| place))
     }
 }
 
@@ -129,7 +166,7 @@ async fn candidate(
     on: impl Into<Conn<'_>>,
     lane: &Lane,
     agents: &str,
-) -> Result<Option<SessionId>, Error> {
+) -> Result<Option<(SessionId, Place)>, Error> {
     let find = query("choose what to claim", CANDIDATE)
         .bind(lane.namespace_uid.as_str())
         .bind(lane.runtime.as_str())
@@ -137,7 +174,13 @@ async fn candidate(
         .bind(lane.max_pods);
     find.optional(on)
         .await?
-        .map(|row| row.get("session").map(SessionId))
+        .map(|row| {
+            let place = Place {
+                turn_at: row.get("turn_at")?,
+                task: TaskId(row.get("task")?),
+            };
+            Ok((SessionId(row.get("session")?), place))
+        })
         .transpose()
 }
 
@@ -149,7 +192,7 @@ async fn choose(
     agents: &str,
 ) -> Result<Option<(SessionRow, TaskId)>, Error> {
     for _ in 0..LOOKS {
-        let Some(chosen) = candidate(&mut *write, lane, agents).await? else {
+        let Some((chosen, _)) = candidate(&mut *write, lane, agents).await? else {
             return Ok(None);
         };
         let (session, head) = sessions::locked_with_head(write, chosen).await?;
@@ -176,7 +219,11 @@ async fn is_still_chosen(
     chosen: SessionId,
 ) -> Result<bool, Error> {
     // SQLite writes one at a time, so nothing can have happened.
-    Ok(write.is_alone() || candidate(write, lane, agents).await? == Some(chosen))
+    if write.is_alone() {
+        return Ok(true);
+    }
+    let first = candidate(write, lane, agents).await?;
+    Ok(first.is_some_and(|(session, _)| session == chosen))
 }
 
 async fn advance(write: &mut Write, task: TaskId) -> Result<AttemptId, Error> {
@@ -200,8 +247,8 @@ async fn insert(
     salt: Salt,
     now: Timestamp,
 ) -> Result<(), Error> {
-    const INSERT: &str = "INSERT INTO attempts (task, number, session, salt, runtime, provider, claimed_at, claim_uid) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    const INSERT: &str = "INSERT INTO attempts (task, number, session, salt, runtime, provider, claimed_at, claim_uid, \
+        namespace_uid) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     query("begin an attempt", INSERT)
         .bind(attempt.task)
         .bind(attempt.number)
@@ -211,6 +258,7 @@ async fn insert(
         .bind(lane.provider.as_str())
         .bind(now)
         .bind(session.claim_uid.clone())
+        .bind(lane.namespace_uid.as_str())
         .execute(write)
         .await?;
     Ok(())

@@ -316,7 +316,7 @@ pub(crate) async fn locked_with_head(
 pub(crate) async fn choose_head(write: &mut Write, session: SessionId) -> Result<(), Error> {
     const CHOOSE: &str = "UPDATE sessions SET (head_task, head_priority, head_created_at) = \
         (SELECT id, priority, created_at FROM tasks WHERE session = $1 AND state = 'queued' \
-         ORDER BY priority DESC, created_at, id LIMIT 1) WHERE id = $1";
+         ORDER BY turn_at, id LIMIT 1) WHERE id = $1";
     let choose = query("choose the next task of a session", CHOOSE).bind(session);
     choose.execute(write).await?;
     Ok(())

@@ -1,9 +1,11 @@
 //! What a queued task waits for.
 
+use jiff::Timestamp;
 use protocol::{TaskId, TaskState};
 
 use crate::claim::Lane;
 use crate::db::{Reader, query};
+use crate::shares::{self, Held};
 use crate::{Error, Store, sessions};
 
 /// What a queued task waits for.
@@ -29,6 +31,8 @@ pub enum Waiting {
         /// How many may be.
         max: u32,
     },
+    /// Its workspace, or all of them, have as much as they may.
+    Held(Held),
     /// Nothing but its turn.
     Next,
 }
@@ -52,7 +56,12 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
-    pub async fn waiting(&self, task: TaskId, lane: &Lane) -> Result<Option<Waiting>, Error> {
+    pub async fn waiting(
+        &self,
+        task: TaskId,
+        lane: &Lane,
+        now: Timestamp,
+    ) -> Result<Option<Waiting>, Error> {
         const AGENT: &str = "SELECT count(*) AS held FROM sessions \
             WHERE namespace_uid = $1 AND agent = $2 AND holder_task IS NOT NULL";
         let Some(row) = self.task(task).await? else {
@@ -88,7 +97,8 @@ impl Store {
                 max: lane.max_pods,
             }));
         }
-        Ok(Some(Waiting::Next))
+        let held = shares::held(&mut reader, lane, now).await?;
+        Ok(Some(held.map_or(Waiting::Next, Waiting::Held)))
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) async fn list_events(
             attempt: entry.attempt,
             at: entry.event.at,
             body: entry.event.body,
+            full_bytes: entry.full_bytes,
         };
         let part = entries.into_iter().map(item).collect();
         if let Some(page) = filling.take(part, more.then(|| after.to_string()))? {
@@ -106,7 +107,11 @@ pub(super) async fn list_events(
 }
 
 /// A task of the workspace.
-async fn run(state: &Inner, workspace: &WorkspaceRef, task: TaskId) -> Result<RunView, Failure> {
+pub(super) async fn run(
+    state: &Inner,
+    workspace: &WorkspaceRef,
+    task: TaskId,
+) -> Result<RunView, Failure> {
     let found = state.store.run(workspace, task).await?;
     let mut run = found.ok_or_else(Failure::not_found)?;
     say_limit(state, workspace, &mut run);
@@ -125,6 +130,9 @@ fn say_limit(state: &Inner, workspace: &WorkspaceRef, run: &mut RunView) {
     let word = |limit| match limit {
         WaitingLimit::Session => "session",
         WaitingLimit::Agent => "agent",
+        WaitingLimit::QuotaConcurrent => "quotaConcurrent",
+        WaitingLimit::QuotaRunsPerHour => "quotaRunsPerHour",
+        WaitingLimit::Capacity => "capacity",
         WaitingLimit::Runtime => "runtime",
         WaitingLimit::Reference => "reference",
         WaitingLimit::Workspace => "workspace",

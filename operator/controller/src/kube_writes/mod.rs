@@ -49,10 +49,18 @@ points! {
     RuntimeStatus,
     /// Status of an Agent.
     AgentStatus,
+    /// Status of an `AgentQuota`.
+    QuotaStatus,
+    /// Status of an AgentTeam.
+    TeamStatus,
     /// The policy that every pod of a namespace is under.
     BasePolicy,
     /// The policy with a Runtime's list.
     RuntimePolicy,
+    /// Status of an `AgentSchedule`.
+    ScheduleStatus,
+    /// The AgentTask of a schedule's time.
+    CreateScheduled,
     /// The AgentTask of a task that was born in the store.
     CreateTask,
     /// The `AgentSession` of a first turn.

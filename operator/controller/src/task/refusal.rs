@@ -36,6 +36,10 @@ fn class(point: KubePoint, code: u16, message: &str) -> Option<FailureClass> {
             }
             KubePoint::RuntimeStatus
             | KubePoint::AgentStatus
+            | KubePoint::QuotaStatus
+            | KubePoint::ScheduleStatus
+            | KubePoint::CreateScheduled
+            | KubePoint::TeamStatus
             | KubePoint::BasePolicy
             | KubePoint::CreateTask
             | KubePoint::RuntimePolicy

@@ -13,5 +13,6 @@ mod fence;
 mod life;
 mod node;
 mod queue;
+mod shares;
 mod stops;
 mod world;

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use store::Store;
 
 use crate::apiserver::ApiServer;
-use crate::world::NAMESPACE;
 
 /// What the node does not do for now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,12 +75,13 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
         api, clock, orders, ..
     } = node;
     let name = pod["metadata"]["name"].as_str()?;
+    let namespace = pod["metadata"]["namespace"].as_str()?;
     let edit = |change: &dyn Fn(&mut Value)| {
         if api
-            .get("pods", NAMESPACE, name)
+            .get("pods", namespace, name)
             .is_some_and(|now| now["metadata"]["uid"] == pod["metadata"]["uid"])
         {
-            api.edit("pods", NAMESPACE, name, change);
+            api.edit("pods", namespace, name, change);
         }
     };
     if pod["spec"]["nodeName"].is_null() {
@@ -99,7 +99,7 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
         if !is_over {
             edit(&|pod| end(pod, 143, None));
         }
-        api.remove("pods", NAMESPACE, name);
+        api.remove("pods", namespace, name);
         return None;
     }
     if pod["status"]["phase"].is_null() {
@@ -136,6 +136,7 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
     let attempt = AttemptId { task, number };
     let now = clock.now();
     let row = store.task(task).await.ok()??;
+    let namespace = row.object.namespace.as_str();
     if row.attempt != number || !row.state.is_active() {
         return None;
     }
@@ -143,7 +144,7 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
         if orders.held(Hold::Open) {
             return None;
         }
-        let secret = api.get("secrets", NAMESPACE, &format!("task-{task}-a{number}"))?;
+        let secret = api.get("secrets", namespace, &format!("task-{task}-a{number}"))?;
         let token = base64::engine::general_purpose::STANDARD
             .decode(secret["data"]["token"].as_str()?)
             .ok()?;
@@ -166,7 +167,7 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
     if orders.held(Hold::Finish) {
         return None;
     }
-    let object = api.get("agenttasks", NAMESPACE, &row.object.name)?;
+    let object = api.get("agenttasks", namespace, &row.object.name)?;
     let result = TaskResult {
         outcome: Outcome::Succeeded,
         output: "done".into(),

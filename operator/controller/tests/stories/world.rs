@@ -24,6 +24,8 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) key: InstallationKey,
     pub(crate) orders: Orders,
+    /// What all workspaces may have together.
+    pub(crate) max_pods: Option<u32>,
     installation: InstallationId,
     dir: TempDir,
 }
@@ -65,6 +67,7 @@ impl World {
             clock,
             key: InstallationKey::new([7; 32]),
             orders: Orders::default(),
+            max_pods: None,
             installation: InstallationId(uuid::Uuid::from_u128(1)),
             dir: tempfile::tempdir().unwrap(),
         }
@@ -112,6 +115,7 @@ impl World {
                     labels: [("app".into(), "mooring".into())].into(),
                     port: 8443,
                 },
+                max_pods: self.max_pods,
             },
         });
         let shutdown = CancellationToken::new();

@@ -295,7 +295,7 @@ impl Bed {
             "DELETE FROM commands",
             "DELETE FROM timeline",
             "DELETE FROM usage",
-            "DELETE FROM texts",
+            "DELETE FROM event_texts",
             "DELETE FROM tokens",
             "DELETE FROM attempts",
             "DELETE FROM tasks",

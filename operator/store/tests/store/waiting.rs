@@ -15,7 +15,7 @@ both! {
         let waiting = async |lane: &store::Lane| {
             let mut answers = Vec::new();
             for task in asked {
-                answers.push(bed.store.waiting(task, lane).await.unwrap());
+                answers.push(bed.store.waiting(task, lane, at(30)).await.unwrap());
             }
             answers
         };
@@ -27,7 +27,7 @@ both! {
         let is_full = async |max| bed.store.is_runtime_full(&lane(&[], max)).await.unwrap();
         assert_eq!((is_full(0).await, is_full(1).await, is_full(2).await), (true, true, false));
         assert_eq!(waiting(&lane(&[("reviewer", 2)], 2)).await, [busy, Some(Waiting::Next), None]);
-        assert_eq!(bed.store.waiting(first.task, &tight).await.unwrap(), None, "it runs");
+        assert_eq!(bed.store.waiting(first.task, &tight, at(30)).await.unwrap(), None, "it runs");
         bed.store.verdict(first, failed(FailureClass::Unknown), at(20)).await.unwrap();
         assert_eq!(waiting(&tight).await, [busy, agent_full, runtime_full], "its pod is still there");
         bed.store.release(first, at(21)).await.unwrap();
@@ -38,8 +38,8 @@ both! {
         let attempt = bed.running("reviewer", "a").await;
         let lane = lane(&[("reviewer", 9)], 9);
         bed.store.suspend(attempt.task, at(20)).await.unwrap();
-        assert_eq!(bed.store.waiting(attempt.task, &lane).await.unwrap(), None, "it is suspended");
+        assert_eq!(bed.store.waiting(attempt.task, &lane, at(30)).await.unwrap(), None, "it is suspended");
         bed.store.resume(attempt.task, at(21)).await.unwrap();
-        assert_eq!(bed.store.waiting(attempt.task, &lane).await.unwrap(), Some(Waiting::SessionBusy { holder: attempt.task }));
+        assert_eq!(bed.store.waiting(attempt.task, &lane, at(30)).await.unwrap(), Some(Waiting::SessionBusy { holder: attempt.task }));
     }
 }

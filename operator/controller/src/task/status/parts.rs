@@ -7,7 +7,7 @@ use crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use protocol::{Evidence, Outcome, Resumed, Retry, TaskState, Verdict};
-use store::{AttemptRow, TaskRow, Waiting};
+use store::{AttemptRow, Held, TaskRow, Waiting};
 
 use crate::catalog::Standing;
 use crate::task::observe::{References, Seen};
@@ -129,8 +129,41 @@ fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
             let message = format!("{running} pods of the Runtime exist; its maxPods is {max}.");
             Some((WaitingLimit::Runtime, message))
         }
+        Waiting::Held(held) => Some(held_back(held)),
         Waiting::Next => None,
     }
+}
+
+/// By what the workspace may have, or all of them.
+fn held_back(by: Held) -> (WaitingLimit, String) {
+    match by {
+        Held::Concurrent { max } => (
+            WaitingLimit::QuotaConcurrent,
+            format!(
+                "{max} tasks of the workspace have a pod; the maxConcurrent of its AgentQuota is {max}."
+            ),
+        ),
+        Held::Hour { max, until } => (
+            WaitingLimit::QuotaRunsPerHour,
+            format!(
+                "The workspace has begun {max} runs within an hour, which is the runsPerHour of its AgentQuota; \
+                 the next one may begin at {}.",
+                ceiled(until)
+            ),
+        ),
+        Held::AllPods { max } => (
+            WaitingLimit::Capacity,
+            format!("{max} pods exist, which is as many as all workspaces may have together."),
+        ),
+    }
+}
+
+/// The whole second in which it has come.
+fn ceiled(at: Timestamp) -> Timestamp {
+    let whole = jiff::TimestampRound::new()
+        .smallest(jiff::Unit::Second)
+        .mode(jiff::RoundMode::Ceil);
+    at.round(whole).unwrap_or(at)
 }
 
 pub(super) fn failure(verdict: &Verdict) -> Option<FailureStatus> {
