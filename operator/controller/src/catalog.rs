@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crds::{QUOTA_NAME, AgentQuota, Agent, AgentTask, AgentTeam, Provider, Runtime, Skill, labels};
+use crds::{Agent, AgentQuota, AgentTask, AgentTeam, Provider, QUOTA_NAME, Runtime, Skill, labels};
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 
@@ -61,7 +61,11 @@ impl Catalog {
             namespaces,
             ..
         } = &self.0;
-        tasks.is_ready() && agents.is_ready() && teams.is_ready() && runtimes.is_ready() && quotas.is_ready()
+        tasks.is_ready()
+            && agents.is_ready()
+            && teams.is_ready()
+            && runtimes.is_ready()
+            && quotas.is_ready()
             && namespaces.is_ready()
     }
 

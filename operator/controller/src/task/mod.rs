@@ -16,6 +16,8 @@ use protocol::TaskId;
 
 use crate::context::Context;
 use crate::error::Error;
+use crate::quota;
+use crate::schedule;
 use crate::work::Done;
 
 /// Steps of one pass at most; a task that still wants more gets another pass.
@@ -33,6 +35,7 @@ pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
             tracing::debug!(task.id = %task, "an object names a task that the store does not know");
             return Ok(Done::Settled);
         };
+        quota::used(ctx, &seen.row.object.namespace);
         if let Some(step) = decide::step(&seen, now) {
             match apply::step(ctx, &seen, step, now).await {
                 // It was claimed, opened or ended since it was read: what follows from that is seen by reading again.
@@ -42,8 +45,15 @@ pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
             continue;
         }
         let plan = decide::plan(&seen, now);
+        let has_verdict = seen.row.state.has_verdict();
+        let issue = seen.cause.as_ref().and_then(|cause| cause.issue.clone());
         match apply::plan(ctx, &seen, plan, now).await? {
-            apply::Next::Over(done) => return Ok(done),
+            apply::Next::Over(done) => {
+                if has_verdict {
+                    schedule::task_ended(ctx, &seen.row, issue.as_deref());
+                }
+                return Ok(done);
+            }
             apply::Next::Again => {}
         }
     }

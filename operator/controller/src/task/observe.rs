@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::names::{SessionName, session_name};
-use crds::{Agent, AgentSession, AgentTask, CauseKind, Runtime, SubjectKind, TaskCause};
+use crds::{Agent, AgentSession, AgentTask, CauseKind, Runtime, Subject, SubjectKind, TaskCause};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::ResourceExt as _;
@@ -114,6 +114,16 @@ pub struct Seen {
 }
 
 impl Seen {
+    /// What its conversation is about.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let subject = &self.session.key.subject;
+        Subject {
+            kind: SubjectKind::parse(&subject.kind).unwrap_or(SubjectKind::Key),
+            name: subject.name.clone(),
+        }
+    }
+
     /// The last attempt.
     #[must_use]
     pub fn attempt(&self) -> Option<&AttemptRow> {
@@ -400,8 +410,18 @@ async fn cause(
     session: &SessionRow,
 ) -> Result<Option<TaskCause>, Error> {
     let subject = &session.key.subject;
-    if subject.kind != SubjectKind::Issue.as_str() {
-        return Ok(None);
+    let without_issue = |kind| {
+        Some(TaskCause {
+            kind,
+            issue: None,
+            comment: None,
+        })
+    };
+    match SubjectKind::parse(&subject.kind) {
+        Some(SubjectKind::Chat) => return Ok(without_issue(CauseKind::Chat)),
+        Some(SubjectKind::QuickIssue) => return Ok(without_issue(CauseKind::QuickIssue)),
+        Some(SubjectKind::Key) | None => return Ok(None),
+        Some(SubjectKind::Issue) => {}
     }
     let woken = ctx.store.woken_by(row.id).await?;
     Ok(woken.map(|(kind, comment)| TaskCause {
@@ -409,8 +429,10 @@ async fn cause(
             board::CauseKind::Comment => CauseKind::Comment,
             board::CauseKind::Assignment => CauseKind::Assignment,
             board::CauseKind::Children => CauseKind::Children,
+            board::CauseKind::Chat => CauseKind::Chat,
+            board::CauseKind::QuickIssue => CauseKind::QuickIssue,
         },
-        issue: subject.name.clone(),
+        issue: Some(subject.name.clone()),
         comment: comment.map(|comment| comment.to_string()),
     }))
 }
@@ -460,7 +482,7 @@ async fn waiting(
     };
     for runtime in Catalog::new(ctx.caches.clone()).runtimes_of(&row.object.namespace, agent) {
         if let Some(lane) = claimer::lane(ctx, &runtime)
-            && let Some(waiting) = ctx.store.waiting(row.id, &lane).await?
+            && let Some(waiting) = ctx.store.waiting(row.id, &lane, now).await?
         {
             return Ok(Some(waiting));
         }
