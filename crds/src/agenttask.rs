@@ -9,10 +9,12 @@ use crate::{AgentRef, Subject};
 
 mod cause;
 mod reasons;
+mod requester;
 mod status;
 
 pub use cause::{CauseKind, TaskCause};
 pub use reasons::{condition, reason};
+pub use requester::Requester;
 pub use status::{
     Answer, AttemptRecord, EvidenceStatus, FailureStatus, ModelUsage, ResultStatus, ResumedStatus,
     RetryAdvice, TaskTimes, WaitingLimit, WaitingStatus,
@@ -91,6 +93,8 @@ pub use status::{
     .message("a task on an issue has that issue as its cause, and those of kind Chat and QuickIssue are made by Mooring: choose a subject of kind Key, or wake the agent by a comment on the issue"))]
 #[x_kube(validation = Rule::new("oldSelf.desiredState != 'Cancel' || self.desiredState == 'Cancel'")
     .message("a cancelled task stays cancelled: create another AgentTask"))]
+#[x_kube(validation = Rule::new("has(self.requestedBy) == has(oldSelf.requestedBy) && (!has(self.requestedBy) || self.requestedBy == oldSelf.requestedBy)")
+    .message("requestedBy says who made the task and cannot change: leave it out"))]
 #[serde(rename_all = "camelCase")]
 pub struct AgentTaskSpec {
     /// agentRef names the Agent in the same namespace that does the task. It cannot change.
@@ -106,6 +110,9 @@ pub struct AgentTaskSpec {
     /// cause is what woke the agent, in a task that Mooring makes. One that was made by hand is not run. It cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<TaskCause>,
+    /// requestedBy is who made the task, written in by the cluster; where it is too old for that, no other name than one's own is taken. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_by: Option<Requester>,
     /// session says what the task wants of the conversation. It cannot change.
     #[serde(default)]
     pub session: TaskSession,

@@ -1,10 +1,9 @@
 //! The AgentTask of a task that was born in the store.
 
 use crds::{
-    AgentRef, AgentTask, AgentTaskSpec, DesiredState, SessionPolicy, Subject, SubjectKind,
-    TaskCause, TaskSession, labels,
+    AgentRef, AgentTask, AgentTaskSpec, DesiredState, SessionPolicy, Subject, TaskCause,
+    TaskSession, labels,
 };
-use protocol::TaskState;
 use store::TaskRow;
 
 use super::{Kin, meta};
@@ -15,7 +14,7 @@ const TTL_SECONDS: i32 = 7 * 24 * 3600;
 
 /// The object. Nobody owns it; the label says which row it is of.
 #[must_use]
-pub fn task(kin: &Kin, row: &TaskRow, cause: &TaskCause) -> AgentTask {
+pub fn task(kin: &Kin, row: &TaskRow, subject: Subject, cause: &TaskCause) -> AgentTask {
     AgentTask {
         metadata: meta(
             kin,
@@ -27,12 +26,10 @@ pub fn task(kin: &Kin, row: &TaskRow, cause: &TaskCause) -> AgentTask {
             agent_ref: AgentRef {
                 name: row.agent.clone(),
             },
-            subject: Subject {
-                kind: SubjectKind::Issue,
-                name: cause.issue.clone(),
-            },
+            subject,
             prompt: None,
             cause: Some(cause.clone()),
+            requested_by: None,
             session: TaskSession {
                 policy: match row.policy {
                     protocol::SessionPolicy::Resume => SessionPolicy::Resume,
@@ -43,11 +40,8 @@ pub fn task(kin: &Kin, row: &TaskRow, cause: &TaskCause) -> AgentTask {
             priority: row.priority,
             deadline_seconds: None,
             ttl_seconds_after_finished: Some(TTL_SECONDS),
-            desired_state: if row.state == TaskState::Suspended {
-                DesiredState::Suspend
-            } else {
-                DesiredState::Run
-            },
+            // Whether people keep it aside is said by the row, and changes there.
+            desired_state: DesiredState::Run,
         },
         status: None,
     }
