@@ -15,7 +15,7 @@ pub const TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of such texts of one attempt; those that come when it is full are not kept.
 pub const ATTEMPT_TEXT_BYTES: u64 = 16 * 1024 * 1024;
 /// Models that one result may tell of; more are left out.
-pub const MODELS: usize = 32;
+pub const MODELS: usize = 16;
 /// Bytes of a model's name.
 pub const MODEL_BYTES: usize = 200;
 /// Live connections of one person, code `tooManyRequests`.

@@ -1,5 +1,5 @@
-//! Whether reading and writing stay flat: issues and comments with 100 issues and with 10,000 of them, twenty
-//! comments under each.
+//! Whether reading, writing and searching stay flat: issues and comments with 100 issues and with 10,000 of them,
+//! twenty comments under each; and what it costs to tell a thousand people of a comment.
 //!
 //! ```sh
 //! cargo run --release -p store --example flat_board -- /var/tmp/flat.db
@@ -14,18 +14,20 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use protocol::InstallationKey;
 use protocol::board::{
     Author, AuthorKind, CommentQuery, IssueKey, IssueQuery, IssueStatus, Member, NewComment,
-    NewIssue,
+    NewIssue, SearchQuery,
 };
+use protocol::{InstallationKey, limits};
 use secrecy::ExposeSecret as _;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
-use store::{Acting, Lane, LaneAgent, Settings, Store, WorkspaceRef};
+use store::{Acting, Lane, LaneAgent, SearchScope, Settings, Store, WorkspaceRef};
 use uuid::Uuid;
 
 /// Calls of each kind in one measurement.
 const ROUNDS: u32 = 100;
+/// People who follow one of the issues.
+const FOLLOWERS: u32 = limits::SUBSCRIBERS;
 
 /// One agent.
 struct Reviewer;
@@ -34,6 +36,7 @@ impl wake::Directory for Reviewer {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
         (name == "reviewer").then(|| wake::AgentFacts {
             display_name: "Reviewer".to_owned(),
+            access: None,
         })
     }
 }
@@ -67,10 +70,10 @@ async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Res
         author_id, author_name, comments, revision, created_at, updated_at) SELECT {id}, '{uid}', n, 'issue ' || n, \
         'why', CASE WHEN n % 2 = 0 THEN 'todo' ELSE 'done' END, 0, 'member', '', 'ada', 20, 1, 0, 0 FROM {numbers}";
     // Materialized, since an id that is made twice is two ids.
-    const COMMENTS: &str = "WITH drafts AS MATERIALIZED (SELECT {id} AS id, issues.id AS issue, n FROM issues \
+    const COMMENTS: &str = "WITH drafts AS MATERIALIZED (SELECT {id} AS id, issues.id AS issue, number, n FROM issues \
         JOIN {twenty} ON TRUE WHERE namespace_uid = '{uid}') INSERT INTO comments (id, issue, thread, author_kind, \
         author_id, author_name, body, last_activity_at, revision, created_at) SELECT id, issue, id, 'member', '', 'ada', \
-        'a few words of somebody', n, 1, n FROM drafts";
+        'a few words of somebody about case' || number, n, 1, n FROM drafts";
     const NUMBERED: &str =
         "UPDATE workspaces SET last_number = {issues} WHERE namespace_uid = '{uid}'";
     let (id, series): (_, fn(u32) -> String) = match settings {
@@ -172,6 +175,22 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
         store.post_comment(by, &key(round), mention.clone(), &Reviewer, now)
     );
     timed!("claim", _round, store.claim_next(&lane, &secret, now));
+    // Twenty comments hold the first word, all of them the second, none the third.
+    let words = |words: &str| SearchQuery {
+        q: words.to_owned(),
+        ..SearchQuery::default()
+    };
+    let find = async |words| store.search(workspace, SearchScope::Workspace, &words).await;
+    let rare = |round| words(&format!("case{}", key(round).number));
+    timed!("rare", round, find(rare(round)));
+    timed!("common", _round, find(words("somebody")));
+    timed!("absent", _round, find(words("nowhere")));
+    follow(store, workspace, &key(0), now).await?;
+    timed!(
+        "tell 1000",
+        _round,
+        store.post_comment(by, &key(0), plain.clone(), &Reviewer, now)
+    );
     timed!(
         "runs",
         round,
@@ -183,6 +202,22 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
             |part: usize| taken[(taken.len() - 1) * part / 100].as_secs_f64() * 1000.0;
         let (p50, p99) = (milliseconds(50), milliseconds(99));
         println!("{issues:>8} {what:>9} {p50:>9.2} {p99:>9.2}");
+    }
+    Ok(())
+}
+
+/// Lets as many people follow an issue as may.
+async fn follow(
+    store: &Store,
+    workspace: &WorkspaceRef,
+    key: &IssueKey,
+    now: Timestamp,
+) -> Result<()> {
+    // Who writes there follows it already.
+    for number in 1..FOLLOWERS {
+        let user = format!("follower-{number}");
+        let member = store.member(workspace, &user, now).await?;
+        store.subscribe(workspace, key, member.id).await?;
     }
     Ok(())
 }
@@ -230,5 +265,6 @@ fn lane(workspace: &WorkspaceRef) -> Lane {
             name: "reviewer".to_owned(),
             max_concurrent: u32::MAX,
         }],
+        share: store::Share::default(),
     }
 }

@@ -41,7 +41,7 @@ mod steps;
 mod subscribers;
 mod tasks;
 mod text;
-mod texts;
+mod event_texts;
 mod timeline;
 mod tokens;
 mod usage;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use protocol::MemberId;
-use protocol::board::{Member, Page};
+use protocol::board::{Author, AuthorKind, Member, Page};
 use uuid::Uuid;
 
 use crate::db::{Conn, Row, query};
@@ -111,7 +111,15 @@ pub(crate) async fn of_user(
     find.optional(on).await?.as_ref().map(read).transpose()
 }
 
-fn read(row: &Row) -> Result<Member, Error> {
+/// The member who an author is.
+pub(crate) fn who(author: &Author) -> Option<MemberId> {
+    match author.kind {
+        AuthorKind::Member => author.id.parse().ok(),
+        AuthorKind::Agent | AuthorKind::System => None,
+    }
+}
+
+pub(crate) fn read(row: &Row) -> Result<Member, Error> {
     Ok(Member {
         id: MemberId(row.get("id")?),
         user: row.get("user_name")?,

@@ -3,13 +3,14 @@
 
 mod board;
 mod talk;
+mod ways;
 
 use std::sync::Mutex;
 
 use jiff::Timestamp;
 use protocol::{
-    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, SessionPolicy, Subject,
-    TaskId, Verdict,
+    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, Resumed, SessionPolicy, Subject,
+    TaskId, TaskResult, TokenUsage, Verdict,
 };
 use sqlx::{ConnectOptions as _, Row as _};
 
@@ -56,6 +57,8 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
                 "SCAN json_each",
                 "SCAN offered",
                 "SCAN counted",
+                // By the words that are looked for.
+                "SCAN search_words VIRTUAL TABLE INDEX 0:M",
                 "SCAN CONSTANT ROW",
             ];
             // A list that had to be sorted was read to its end.
@@ -119,7 +122,13 @@ async fn live(store: &Store) {
         .await
         .unwrap();
     store.timeline(first, 0, 9).await.unwrap();
-    store.waiting(second, &lane).await.unwrap();
+    store
+        .keep_text(attempt, 1, "whole".to_owned())
+        .await
+        .unwrap();
+    store.last_position(first).await.unwrap();
+    store.place_of_task(first).await.unwrap();
+    store.waiting(second, &lane, now).await.unwrap();
     store.suspend(second, now).await.unwrap();
     store.resume(second, now).await.unwrap();
     let verdict = Verdict {
@@ -128,6 +137,7 @@ async fn live(store: &Store) {
         result: None,
     };
     store.verdict(attempt, verdict.clone(), now).await.unwrap();
+    store.verdict(attempt, telling(now), now).await.unwrap();
     store.commands(attempt, 0).await.unwrap();
     store.pod_absent(attempt, Some(now)).await.unwrap();
     store.pod_absent(attempt, None).await.unwrap();
@@ -139,6 +149,26 @@ async fn live(store: &Store) {
     read_lists(store, second).await;
     let (by, issue) = board::live(store, now).await;
     talk::live(store, &by, &issue, now).await;
+    ways::live(store, &by, now).await;
+}
+
+/// A verdict of a runner that tells what was used.
+fn telling(at: Timestamp) -> Verdict {
+    let result = TaskResult {
+        outcome: Outcome::Succeeded,
+        output: String::new(),
+        duration_ms: 1,
+        provider_session: None,
+        retired_sessions: Vec::new(),
+        resumed: Resumed::unknown("first run"),
+        usage: [("big".to_owned(), TokenUsage::default())].into(),
+        last_seq: 1,
+    };
+    Verdict {
+        outcome: Outcome::Succeeded,
+        at,
+        result: Some(Box::new(result)),
+    }
 }
 
 async fn read_lists(store: &Store, after: TaskId) {
@@ -201,5 +231,6 @@ fn lane() -> Lane {
             name: "reviewer".to_owned(),
             max_concurrent: 9,
         }],
+        share: crate::Share::default(),
     }
 }

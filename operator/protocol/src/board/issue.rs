@@ -1,5 +1,6 @@
 //! Issues.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -148,6 +149,15 @@ pub struct Issue {
     /// Which stage of the parent's work it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
+    /// Name of the project that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What it is sorted by, in alphabetical order; at most [`crate::limits::LABELS`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// What programs keep with it, at most [`crate::limits::METADATA_BYTES`]. Empty in lists.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
     /// How many comments it has.
     pub comments: u32,
     /// Rises with every change.
@@ -182,6 +192,15 @@ pub struct NewIssue {
     /// Which stage of the parent's work it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
+    /// Name of the project that it belongs to. A part belongs to that of its whole, unless told otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What it is sorted by: lower-case letters, digits and `._:/-`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// What programs keep with it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, String>,
     /// True wakes nobody.
     #[serde(default)]
     pub no_start: bool,
@@ -213,6 +232,22 @@ pub struct IssueEdit {
         with = "double_option"
     )]
     pub assignee: Option<Option<Recipient>>,
+    /// Name of the project that it belongs to; `null` takes it out of any.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "double_option"
+    )]
+    pub project: Option<Option<String>>,
+    /// Labels that it gets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add_labels: Vec<String>,
+    /// Labels that it loses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remove_labels: Vec<String>,
+    /// Keys of its metadata that get another value, or with `null` none; others stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub metadata: BTreeMap<String, Option<String>>,
     /// True wakes nobody.
     #[serde(default)]
     pub no_start: bool,
@@ -259,6 +294,12 @@ pub struct IssueQuery {
     /// Only those assigned to this agent (`agent:NAME`) or member (`member:ID`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assignee: Option<String>,
+    /// Only those of this project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only those with this label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// At most so many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,

@@ -6,16 +6,18 @@ use protocol::board::{
     Preview, WakeOutcome,
 };
 use protocol::{CommentId, MemberId, TaskId, limits};
-use wake::{Directory, Said, Thread, aims, mentions};
+use wake::{Directory, Said, Target, Thread, mentions};
 
 use super::missing;
-use super::read::{find, find_any, woken_by};
+use super::read::{find, find_any, led_in, woken_by};
 use crate::db::query;
 use crate::inbox::{self, Notice};
 use crate::tasks::new_id;
 use crate::wakes::{self, Begin, Looks};
 use crate::writes::Write;
-use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, issues, members, text};
+use crate::{
+    Acting, Error, Store, WorkspaceRef, WritePoint, issues, members, requests, subscribers, text,
+};
 
 /// What Mooring is called as an author.
 const MOORING: &str = "Mooring";
@@ -26,7 +28,7 @@ pub const TASK_COMMENTS: u32 = 500;
 
 impl Store {
     /// Writes a comment. Who it wakes is decided and queued in the same transaction, as the outcomes say. A reply
-    /// opens its thread again.
+    /// opens its thread again. With [`Store::for_request`] it is written once.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text that cannot be one, [`Error::Missing`] when there is no such issue or parent,
@@ -42,6 +44,12 @@ impl Store {
     ) -> Result<Posted, Error> {
         check_body(&new.body)?;
         let mut write = self.write(WritePoint::PostComment).await?;
+        if let Some(made) = requests::made(&mut write, by, now).await? {
+            return Ok(Posted {
+                comment: fresh(&mut write, CommentId(made.id)).await?,
+                wakes: made.wakes,
+            });
+        }
         let issue = issues::locked(&mut write, &by.workspace, key)
             .await?
             .ok_or_else(|| no_issue(key))?;
@@ -62,13 +70,9 @@ impl Store {
         if by.author.kind == AuthorKind::Member {
             wakes::reset(&mut write, issue.id).await?;
         }
-        let meant = meant(
-            &by.author,
-            &new.body,
-            thread.as_ref().map(|it| &it.1),
-            &issue,
-        );
-        let chain = wakes::chain(&mut write, &by.author, by.user.as_deref(), by.task).await?;
+        let said = (&by.author, new.body.as_str());
+        let meant = meant(said, thread.as_ref().map(|it| &it.1), &issue, directory);
+        let chain = wakes::chain(&mut write, &by.author, by.person(), by.task).await?;
         let begin = Begin {
             workspace: &by.workspace,
             issue: &issue,
@@ -76,15 +80,15 @@ impl Store {
             evidence: chain.evidence(),
             comment: Some(id),
             thread: Some(root),
-            agents: &meant,
+            targets: &meant,
             suppress: &new.suppress,
             directory,
             limits: self.limits,
             now,
         };
         let wakes = begin.now(&mut write, &chain).await?;
-        let root_author = thread.as_ref().map(|(_, thread)| &thread.root);
-        tell(&mut write, &by.workspace, &issue, written, root_author).await?;
+        tell(&mut write, &by.workspace, &issue, written).await?;
+        requests::keep(&mut write, by, id.0, &wakes, now).await?;
         let comment = fresh(&mut write, id).await?;
         write.commit().await?;
         Ok(Posted { comment, wakes })
@@ -112,13 +116,9 @@ impl Store {
         let root = thread
             .as_ref()
             .map_or(CommentId(new_id(now)?), |(root, _)| *root);
-        let meant = meant(
-            &by.author,
-            &new.body,
-            thread.as_ref().map(|it| &it.1),
-            &issue,
-        );
-        let chain = wakes::chain(&mut reader, &by.author, by.user.as_deref(), by.task).await?;
+        let said = (&by.author, new.body.as_str());
+        let meant = meant(said, thread.as_ref().map(|it| &it.1), &issue, directory);
+        let chain = wakes::chain(&mut reader, &by.author, by.person(), by.task).await?;
         let begin = Begin {
             workspace: &by.workspace,
             issue: &issue,
@@ -126,7 +126,7 @@ impl Store {
             evidence: chain.evidence(),
             comment: None,
             thread: Some(root),
-            agents: &meant,
+            targets: &meant,
             suppress: &new.suppress,
             directory,
             limits: self.limits,
@@ -174,19 +174,20 @@ fn no_issue(key: &IssueKey) -> Error {
     }
 }
 
-/// Whom a comment on this issue means.
+/// Whom a comment on this issue means, and who works for them.
 pub(super) fn meant(
-    author: &Author,
-    text: &str,
+    (author, text): (&Author, &str),
     thread: Option<&Thread>,
     issue: &Issue,
-) -> Vec<String> {
-    aims(&Said {
+    directory: &dyn Directory,
+) -> Vec<Target> {
+    let said = Said {
         author,
         text,
         thread,
         assignee: issue.assignee.as_ref(),
-    })
+    };
+    wake::meant(&said, directory)
 }
 
 /// The thread of the comment that is answered, and what is known of it.
@@ -218,8 +219,16 @@ pub(super) async fn in_thread(
             .map(|found| found.comment)
             .ok_or_else(|| missing(answered.thread))?,
     };
+    let spoke = match answered.author.kind {
+        AuthorKind::Agent | AuthorKind::Member => answered.task,
+        AuthorKind::System => root.task,
+    };
     let thread = Thread {
         parent: answered.author,
+        leads: match spoke {
+            Some(task) => led_in(on.conn(), task).await?,
+            None => None,
+        },
         root: root.author,
         root_text: root.body,
         root_woke: woken_by(on.conn(), root.id).await?,
@@ -303,42 +312,25 @@ pub(super) async fn fresh(write: &mut Write, id: CommentId) -> Result<Comment, E
     found.map(|found| found.comment).ok_or_else(|| missing(id))
 }
 
-/// Tells the people whom a new comment names, and who began the thread.
+/// Tells the people whom a new comment names, and who follows the issue, as its author does from now on.
 async fn tell(
     write: &mut Write,
     workspace: &WorkspaceRef,
     issue: &Issue,
     written: Written<'_>,
-    root_author: Option<&Author>,
 ) -> Result<(), Error> {
-    let (id, author) = (written.id, written.author);
-    let named = tell_named(
-        write,
-        workspace,
-        issue,
-        (id, written.body),
-        author,
-        written.now,
-    )
-    .await?;
-    let began = root_author.filter(|author| author.kind == AuthorKind::Member);
-    let began = began.and_then(|author| author.id.parse().ok());
-    if let Some(member) = began.filter(|member| !named.contains(member)) {
-        let notice = Notice {
-            member,
-            kind: InboxKind::Reply,
-            issue: issue.id,
-            comment: Some(id),
-            author,
-            now: written.now,
-        };
-        inbox::notify(write, notice).await?;
+    let (id, author, now) = (written.id, written.author, written.now);
+    let text = (id, written.body);
+    let named = tell_named(write, workspace, issue, text, author, now).await?;
+    if let Some(member) = members::who(author) {
+        subscribers::follow(write, issue.id, member).await?;
     }
-    Ok(())
+    subscribers::tell(write, issue.id, (id, author), &named, now).await
 }
 
-/// Tells the people whom a text names, and says who they are. Whoever is no member of the workspace is passed over;
-/// of everybody, the first [`EVERYBODY`] are told, if it is a person who calls them.
+/// Tells the people whom a text names, and says who they are; whom it names themselves follows the issue from now on.
+/// Whoever is no member of the workspace is passed over; of everybody, the first [`EVERYBODY`] are told, if it is a
+/// person who calls them.
 pub(super) async fn tell_named(
     write: &mut Write,
     workspace: &WorkspaceRef,
@@ -352,9 +344,15 @@ pub(super) async fn tell_named(
         true => everybody(write, workspace).await?,
         false => Vec::new(),
     };
+    let mut own = Vec::new();
     for member in meant.members {
         let known = members::find(&mut *write, workspace, member).await?;
-        if known.is_some() && !named.contains(&member) {
+        if known.is_none() {
+            continue;
+        }
+        subscribers::follow(write, issue.id, member).await?;
+        own.push(member);
+        if !named.contains(&member) {
             named.push(member);
         }
     }
@@ -367,7 +365,10 @@ pub(super) async fn tell_named(
             author,
             now,
         };
-        inbox::notify(write, notice).await?;
+        // An edit that leaves the name where it was is no reason.
+        if inbox::notify(write, notice).await? && own.contains(member) {
+            subscribers::hear_again(write, issue.id, *member).await?;
+        }
     }
     Ok(named)
 }

@@ -4,6 +4,7 @@
 //! before a session ([`crate::sessions`]).
 
 mod read;
+mod tags;
 mod write;
 
 use protocol::IssueId;
@@ -14,9 +15,9 @@ use crate::db::Row;
 
 pub(crate) use read::{locked, locked_by_id, missing, read_by_id, stages};
 pub use write::CHILDREN;
-pub(crate) use write::count_comments;
+pub(crate) use write::{count_comments, make};
 
-/// An issue as its row says it; `description` is empty in lists.
+/// An issue as its row says it; `description` and `metadata` are empty in lists.
 fn read_row(row: &Row) -> Result<Issue, Error> {
     let prefix: String = row.get("prefix")?;
     let parent = optional_number(row, "parent")?;
@@ -34,6 +35,9 @@ fn read_row(row: &Row) -> Result<Issue, Error> {
         creator: read_author(row)?,
         parent: parent.map(|number| IssueKey { prefix, number }),
         stage: optional_number(row, "stage")?,
+        project: row.get("project")?,
+        labels: row.json("labels")?,
+        metadata: row.json("metadata")?,
         comments: row.u32("comments")?,
         revision: row.u32("revision")?,
         created: row.time("created_at")?,

@@ -3,18 +3,25 @@
 use protocol::IssueId;
 use protocol::board::{Issue, IssueKey, IssueQuery, Page, Recipient};
 
-use super::{optional_number, read_row};
+use super::{optional_number, read_row, tags};
 use crate::db::{Conn, Query, Sql, query};
 use crate::writes::Write;
-use crate::{Error, Store, WorkspaceRef, page};
+use crate::{Error, LiveChange, Store, WorkspaceRef, page};
 
 /// An issue's columns from its row and its workspace's.
 macro_rules! select {
-    ($description:literal, $which:literal) => {
+    ("description", $which:literal) => {
+        select!("description", "metadata", "issues", $which)
+    };
+    ("''", $which:literal) => {
+        select!("''", "'{}'", "issues", $which)
+    };
+    ($description:literal, $metadata:literal, $from:literal, $which:literal) => {
         concat!(
-            "SELECT issues.id, prefix, number, title, ", $description, " AS description, status, priority, \
-             assignee_kind, assignee_id, author_kind, author_id, author_name, parent, stage, comments, revision, \
-             created_at, updated_at FROM issues JOIN workspaces ON workspaces.namespace_uid = issues.namespace_uid ",
+            "SELECT issues.id, prefix, issues.number AS number, title, ", $description, " AS description, ",
+            $metadata, " AS metadata, labels, status, priority, \
+             assignee_kind, assignee_id, author_kind, author_id, author_name, parent, stage, project, comments, revision, \
+             created_at, updated_at FROM ", $from, " JOIN workspaces ON workspaces.namespace_uid = issues.namespace_uid ",
             $which
         )
     };
@@ -55,7 +62,7 @@ impl Store {
     /// Issues of the workspace, newest first, without their descriptions.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an assignee, limit or cursor that is none, [`Error::Corrupt`],
+    /// [`Error::Invalid`] for an assignee, label, limit or cursor that is none, [`Error::Corrupt`],
     /// [`Error::Unavailable`].
     pub async fn issues(
         &self,
@@ -80,6 +87,22 @@ impl Store {
             "WHERE issues.namespace_uid = $1 AND number < $2 AND assignee_kind = $4 AND assignee_id = $5 \
              AND status = $6 ORDER BY number DESC LIMIT $3"
         );
+        // Those of a project are few enough to look through for the rest of what is asked.
+        const OF_PROJECT: &str = select!(
+            "''",
+            "WHERE issues.namespace_uid = $1 AND number < $2 AND project = $4 AND ($5 = '' OR status = $5) \
+             AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) ORDER BY number DESC LIMIT $3"
+        );
+        // Those with a label are looked through for the rest of what is asked.
+        const LABELLED: &str = select!(
+            "''",
+            "'{}'",
+            "issue_labels JOIN issues ON issues.namespace_uid = issue_labels.namespace_uid \
+             AND issues.number = issue_labels.number",
+            "WHERE issue_labels.namespace_uid = $1 AND issue_labels.number < $2 AND label = $4 \
+             AND ($5 = '' OR status = $5) AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) \
+             AND ($8 = '' OR project = $8) ORDER BY issue_labels.number DESC LIMIT $3"
+        );
         let limit = page::limit(asked.limit)?;
         let before = page::after::<u32>(asked.cursor.as_deref())?.map_or(i64::MAX, i64::from);
         let assignee = asked.assignee.as_deref().map(assignee).transpose()?;
@@ -90,6 +113,26 @@ impl Store {
                 .bind(limit + 1)
         };
         let status = asked.status.map(|status| status.as_str());
+        if let Some(label) = &asked.label {
+            tags::check_label(label)?;
+            let (kind, id) = assignee.map_or(("", String::new()), |of| (of.kind.as_str(), of.id));
+            let list = list("list issues with a label", LABELLED)
+                .bind(label.as_str())
+                .bind(status.unwrap_or_default())
+                .bind(kind)
+                .bind(id)
+                .bind(asked.project.as_deref().unwrap_or_default());
+            return self.issue_page(list, limit).await;
+        }
+        if let Some(project) = &asked.project {
+            let (kind, id) = assignee.map_or(("", String::new()), |of| (of.kind.as_str(), of.id));
+            let list = list("list issues of a project", OF_PROJECT)
+                .bind(project.as_str())
+                .bind(status.unwrap_or_default())
+                .bind(kind)
+                .bind(id);
+            return self.issue_page(list, limit).await;
+        }
         let list = match (assignee, status) {
             (None, None) => list("list issues", ALL),
             (None, Some(status)) => list("list issues by status", BY_STATUS).bind(status),
@@ -150,11 +193,13 @@ pub(crate) async fn locked(
     key: &IssueKey,
 ) -> Result<Option<Issue>, Error> {
     let find = by_key(query("lock an issue", BY_KEY_LOCKED), workspace, key);
-    find.optional(write)
-        .await?
-        .as_ref()
-        .map(read_row)
-        .transpose()
+    let found = find.optional(&mut *write).await?;
+    let found = found.as_ref().map(read_row).transpose()?;
+    // Who locks it changes it, or what hangs on it.
+    if let Some(issue) = &found {
+        write.happened(LiveChange::Issue(issue.id));
+    }
+    Ok(found)
 }
 
 /// An issue, locked until the write is over.
@@ -163,11 +208,13 @@ pub(crate) async fn locked_by_id(
     issue: IssueId,
 ) -> Result<Option<Issue>, Error> {
     let find = query("lock an issue", BY_ID_LOCKED).bind(issue);
-    find.optional(write)
-        .await?
-        .as_ref()
-        .map(read_row)
-        .transpose()
+    let found = find.optional(&mut *write).await?;
+    let found = found.as_ref().map(read_row).transpose()?;
+    // Who locks it changes it, or what hangs on it.
+    if let Some(issue) = &found {
+        write.happened(LiveChange::Issue(issue.id));
+    }
+    Ok(found)
 }
 
 /// An issue.

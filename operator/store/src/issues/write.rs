@@ -1,18 +1,24 @@
 //! Making and changing issues.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use protocol::board::{
-    InboxKind, Issue, IssueEdit, IssueKey, NewIssue, Recipient, RecipientKind, SavedIssue,
+    Author, InboxKind, Issue, IssueEdit, IssueKey, NewIssue, Recipient, RecipientKind, SavedIssue,
 };
 use protocol::{IssueId, MemberId, limits};
 
-use super::read::{locked, missing};
-use crate::db::query;
+use super::read::{locked, missing, read_by_id};
+use super::tags;
+use crate::db::{query, to_json};
 use crate::inbox::{self, Notice};
 use crate::tasks::new_id;
-use crate::wakes::{IssueWrite, after_issue_write};
+use crate::wakes::{self, IssueWrite, after_issue_write};
 use crate::writes::Write;
-use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, members, text, workspaces};
+use crate::{
+    Acting, Error, Store, WorkspaceRef, WritePoint, members, projects, quick, requests,
+    subscribers, text, workspaces,
+};
 
 /// Parts of an issue at most: whoever closes one of them looks at all.
 pub const CHILDREN: u32 = 1000;
@@ -22,7 +28,7 @@ const PRIORITY: i32 = 1000;
 const STAGES: u32 = 1000;
 
 impl Store {
-    /// Makes an issue; an agent that it is assigned to is woken, as the outcomes say.
+    /// Makes an issue; an agent that it is assigned to is woken, as the outcomes say. With [`Store::for_request`], once.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text or number that an issue cannot have, and when the parent has as many parts as
@@ -34,36 +40,20 @@ impl Store {
         directory: &dyn wake::Directory,
         now: Timestamp,
     ) -> Result<SavedIssue, Error> {
-        let title = text::line("title", &new.title, limits::TITLE_BYTES)?;
-        text::body("description", &new.description, limits::DESCRIPTION_BYTES)?;
-        check_priority(new.priority)?;
-        check_stage(new.stage, new.parent.as_ref())?;
-        let id = IssueId(new_id(now)?);
         let mut write = self.write(WritePoint::CreateIssue).await?;
-        let key = workspaces::next_key(&mut write, &by.workspace).await?;
-        if let Some(parent) = &new.parent {
-            make_room(&mut write, &by.workspace, parent).await?;
+        if let Some(made) = requests::made(&mut write, by, now).await? {
+            let issue = read_by_id(&mut write, IssueId(made.id)).await?;
+            return Ok(SavedIssue {
+                issue: issue.ok_or_else(|| Error::Missing {
+                    what: "issue that this request has made".to_owned(),
+                })?,
+                wakes: made.wakes,
+            });
         }
-        let assignee = new.assignee.as_ref();
-        check_assignee(&mut write, &by.workspace, assignee, directory).await?;
-        let issue = Issue {
-            id,
-            key,
-            title,
-            description: new.description,
-            status: new.status,
-            priority: new.priority,
-            assignee: new.assignee,
-            creator: by.author.clone(),
-            parent: new.parent,
-            stage: new.stage,
-            comments: 0,
-            revision: 1,
-            created: now,
-            updated: now,
-        };
-        insert(&mut write, &by.workspace, &issue).await?;
-        saved(write, by, None, issue, new.no_start, directory, now).await
+        let saved = make(&mut write, by, new, directory, now).await?;
+        requests::keep(&mut write, by, saved.issue.id.0, &saved.wakes, now).await?;
+        write.commit().await?;
+        Ok(saved)
     }
 
     /// Changes an issue. An edit that changes nothing is none: it raises no revision and wakes nobody.
@@ -91,7 +81,7 @@ impl Store {
                 present: before.revision,
             });
         }
-        let after = edited(&before, edit, now);
+        let after = edited(&before, edit, now)?;
         if after.revision == before.revision {
             return Ok(SavedIssue {
                 issue: before,
@@ -100,16 +90,88 @@ impl Store {
         }
         if after.assignee != before.assignee {
             let assignee = after.assignee.as_ref();
-            check_assignee(&mut write, &by.workspace, assignee, directory).await?;
+            check_assignee(&mut write, by, (assignee, &before.creator), directory).await?;
+        }
+        if after.project != before.project {
+            check_project(&mut write, &by.workspace, after.project.as_deref()).await?;
         }
         update(&mut write, &after).await?;
-        saved(write, by, Some(&before), after, no_start, directory, now).await
+        if after.labels != before.labels {
+            tags::index(&mut write, &by.workspace, &after).await?;
+        }
+        let done = saved(
+            &mut write,
+            by,
+            Some(&before),
+            after,
+            no_start,
+            directory,
+            now,
+        )
+        .await?;
+        write.commit().await?;
+        Ok(done)
     }
+}
+
+/// Makes an issue within a write that has begun.
+pub(crate) async fn make(
+    write: &mut Write,
+    by: &Acting,
+    new: NewIssue,
+    directory: &dyn wake::Directory,
+    now: Timestamp,
+) -> Result<SavedIssue, Error> {
+    let title = text::line("title", &new.title, limits::TITLE_BYTES)?;
+    text::body("description", &new.description, limits::DESCRIPTION_BYTES)?;
+    check_priority(new.priority)?;
+    check_stage(new.stage, new.parent.as_ref())?;
+    let labels = tags::relabelled(Vec::new(), &new.labels, &[])?;
+    let metadata = new
+        .metadata
+        .into_iter()
+        .map(|(key, value)| (key, Some(value)));
+    let metadata = tags::annotated(BTreeMap::new(), metadata.collect())?;
+    let id = IssueId(new_id(now)?);
+    let key = workspaces::next_key(write, &by.workspace).await?;
+    let mut project = new.project;
+    if let Some(parent) = &new.parent {
+        let whole = make_room(write, &by.workspace, parent).await?;
+        project = project.or(whole.project);
+    }
+    check_project(write, &by.workspace, project.as_deref()).await?;
+    let assignee = new.assignee.as_ref();
+    check_assignee(write, by, (assignee, &by.author), directory).await?;
+    let issue = Issue {
+        id,
+        key,
+        title,
+        description: new.description,
+        status: new.status,
+        priority: new.priority,
+        assignee: new.assignee,
+        creator: by.author.clone(),
+        parent: new.parent,
+        stage: new.stage,
+        project,
+        labels,
+        metadata,
+        comments: 0,
+        revision: 1,
+        created: now,
+        updated: now,
+    };
+    insert(write, &by.workspace, &issue).await?;
+    quick::link(write, by.task, &issue).await?;
+    if !issue.labels.is_empty() {
+        tags::index(write, &by.workspace, &issue).await?;
+    }
+    saved(write, by, None, issue, new.no_start, directory, now).await
 }
 
 /// What follows from a written issue, in its own transaction: who is told, and who is woken.
 async fn saved(
-    mut write: Write,
+    write: &mut Write,
     by: &Acting,
     before: Option<&Issue>,
     after: Issue,
@@ -117,7 +179,11 @@ async fn saved(
     directory: &dyn wake::Directory,
     now: Timestamp,
 ) -> Result<SavedIssue, Error> {
+    if let (None, Some(member)) = (before, members::who(&by.author)) {
+        subscribers::follow(write, after.id, member).await?;
+    }
     if let Some(member) = newly_assigned(before, &after) {
+        subscribers::follow(write, after.id, member).await?;
         let notice = Notice {
             member,
             kind: InboxKind::Assignment,
@@ -126,7 +192,7 @@ async fn saved(
             author: &by.author,
             now,
         };
-        inbox::notify(&mut write, notice).await?;
+        inbox::notify(write, notice).await?;
     }
     let written = IssueWrite {
         by,
@@ -136,8 +202,7 @@ async fn saved(
         directory,
         now,
     };
-    let wakes = after_issue_write(&mut write, written).await?;
-    write.commit().await?;
+    let wakes = after_issue_write(write, written).await?;
     Ok(SavedIssue {
         issue: after,
         wakes,
@@ -167,18 +232,21 @@ fn checked(mut edit: IssueEdit) -> Result<IssueEdit, Error> {
 }
 
 /// The issue after an edit: of the same revision when nothing is changed by it.
-fn edited(before: &Issue, edit: IssueEdit, now: Timestamp) -> Issue {
+fn edited(before: &Issue, edit: IssueEdit, now: Timestamp) -> Result<Issue, Error> {
     let mut after = before.clone();
     after.title = edit.title.unwrap_or(after.title);
     after.description = edit.description.unwrap_or(after.description);
     after.status = edit.status.unwrap_or(after.status);
     after.priority = edit.priority.unwrap_or(after.priority);
     after.assignee = edit.assignee.unwrap_or(after.assignee);
+    after.project = edit.project.unwrap_or(after.project);
+    after.labels = tags::relabelled(after.labels, &edit.add_labels, &edit.remove_labels)?;
+    after.metadata = tags::annotated(after.metadata, edit.metadata)?;
     if after != *before {
         after.revision = after.revision.saturating_add(1);
         after.updated = now;
     }
-    after
+    Ok(after)
 }
 
 fn check_priority(priority: i32) -> Result<(), Error> {
@@ -201,22 +269,35 @@ fn check_stage(stage: Option<u32>, parent: Option<&IssueKey>) -> Result<(), Erro
     Err(Error::Invalid { what: "stage", why })
 }
 
+/// A project that an issue belongs to must be there; it will not go.
+async fn check_project(
+    write: &mut Write,
+    workspace: &WorkspaceRef,
+    project: Option<&str>,
+) -> Result<(), Error> {
+    match project {
+        Some(name) if !projects::exists(write, workspace, name).await? => {
+            Err(projects::missing(name))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Locks the parent of a new issue, which must have room for one more.
 async fn make_room(
     write: &mut Write,
     workspace: &WorkspaceRef,
     parent: &IssueKey,
-) -> Result<(), Error> {
+) -> Result<Issue, Error> {
     const COUNT: &str =
         "SELECT count(*) AS children FROM issues WHERE namespace_uid = $1 AND parent = $2";
-    if locked(write, workspace, parent).await?.is_none() {
-        return Err(missing(parent));
-    }
+    let whole = locked(write, workspace, parent).await?;
+    let whole = whole.ok_or_else(|| missing(parent))?;
     let count = query("count the parts of an issue", COUNT)
         .bind(workspace.namespace_uid.as_str())
         .bind(parent.number);
     if count.one(write).await?.u32("children")? < CHILDREN {
-        return Ok(());
+        return Ok(whole);
     }
     Err(Error::Invalid {
         what: "parent",
@@ -224,21 +305,29 @@ async fn make_room(
     })
 }
 
-/// Whoever gets an issue must be there: one word for who is not and for who may not be known.
+/// Whoever gets an issue must be there, and an agent or the leader of a team let itself be woken by who gives it: one
+/// word for who is not, for who may not be woken and for who may not be known.
 async fn check_assignee(
     write: &mut Write,
-    workspace: &WorkspaceRef,
-    assignee: Option<&Recipient>,
+    by: &Acting,
+    (assignee, creator): (Option<&Recipient>, &Author),
     directory: &dyn wake::Directory,
 ) -> Result<(), Error> {
     let Some(assignee) = assignee else {
         return Ok(());
     };
     let known = match assignee.kind {
-        RecipientKind::Agent => directory.agent(&assignee.id).is_some(),
-        RecipientKind::Team => false,
+        RecipientKind::Agent | RecipientKind::Team => {
+            let chain = wakes::chain(write, &by.author, by.person(), by.task).await?;
+            let principal = chain.principal(creator);
+            let targets = wake::targets([assignee], directory);
+            let agents = targets.iter().filter_map(|target| target.agent.as_deref());
+            agents
+                .map(|agent| directory.agent(agent))
+                .any(|agent| wake::may_wake(agent.as_ref(), &principal))
+        }
         RecipientKind::Member => match assignee.id.parse() {
-            Ok(member) => members::find(write, workspace, member).await?.is_some(),
+            Ok(member) => members::find(write, &by.workspace, member).await?.is_some(),
             Err(_) => false,
         },
     };
@@ -252,8 +341,9 @@ async fn check_assignee(
 
 async fn insert(write: &mut Write, workspace: &WorkspaceRef, issue: &Issue) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO issues (id, namespace_uid, number, title, description, status, priority, \
-        assignee_kind, assignee_id, author_kind, author_id, author_name, parent, stage, revision, created_at, updated_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)";
+        assignee_kind, assignee_id, author_kind, author_id, author_name, parent, stage, project, revision, created_at, \
+        updated_at, labels, metadata) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+        $18, $19, $20)";
     let (kind, assignee) = assignee_words(issue);
     let insert = query("make an issue", INSERT)
         .bind(issue.id)
@@ -271,9 +361,12 @@ async fn insert(write: &mut Write, workspace: &WorkspaceRef, issue: &Issue) -> R
     insert
         .bind(issue.parent.as_ref().map(|parent| parent.number))
         .bind(issue.stage)
+        .bind(issue.project.as_deref())
         .bind(issue.revision)
         .bind(issue.created)
         .bind(issue.updated)
+        .bind(to_json("labels", &issue.labels)?)
+        .bind(to_json("metadata", &issue.metadata)?)
         .execute(write)
         .await?;
     Ok(())
@@ -281,7 +374,8 @@ async fn insert(write: &mut Write, workspace: &WorkspaceRef, issue: &Issue) -> R
 
 async fn update(write: &mut Write, issue: &Issue) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE issues SET title = $2, description = $3, status = $4, priority = $5, \
-        assignee_kind = $6, assignee_id = $7, revision = $8, updated_at = $9 WHERE id = $1";
+        assignee_kind = $6, assignee_id = $7, project = $8, revision = $9, updated_at = $10, \
+        labels = $11, metadata = $12 WHERE id = $1";
     let (kind, assignee) = assignee_words(issue);
     let update = query("change an issue", UPDATE)
         .bind(issue.id)
@@ -292,8 +386,11 @@ async fn update(write: &mut Write, issue: &Issue) -> Result<(), Error> {
         .bind(kind)
         .bind(assignee);
     update
+        .bind(issue.project.as_deref())
         .bind(issue.revision)
         .bind(issue.updated)
+        .bind(to_json("labels", &issue.labels)?)
+        .bind(to_json("metadata", &issue.metadata)?)
         .execute(write)
         .await?;
     Ok(())

@@ -1,14 +1,11 @@
 //! What people do.
 
 use jiff::Timestamp;
-use protocol::board::{
-    Author, AuthorKind, IssueEdit, IssueKey, IssueQuery, IssueStatus, Member, NewAccessToken,
-    NewIssue, Recipient, RecipientKind,
-};
-use protocol::{InboxId, TaskId};
+use protocol::board::{Author, AuthorKind, IssueEdit, IssueKey, IssueQuery, IssueStatus, Member, NewAccessToken, NewIssue, NewProject, ProjectEdit, Recipient, RecipientKind, SearchQuery};
+use protocol::{AttachmentId, InboxId, TaskId};
 use uuid::Uuid;
 
-use crate::{Acting, Store, WorkspaceRef};
+use crate::{Acting, Kept, Room, SearchScope, Store, WorkspaceRef};
 
 /// Every agent there could be.
 pub(super) struct Everybody;
@@ -17,6 +14,7 @@ impl wake::Directory for Everybody {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
         Some(wake::AgentFacts {
             display_name: name.to_owned(),
+            access: None,
         })
     }
 }
@@ -33,18 +31,39 @@ pub(super) async fn live(store: &Store, now: Timestamp) -> (Acting, IssueKey) {
     store.member_by_id(&workspace, ada.id).await.unwrap();
     let by = acting(&workspace, &ada);
     let issue = issues(store, &by, &bob, now).await;
+    projects(store, &by, now).await;
+    attachments(store, &by, &issue, now).await;
     store.inbox(&workspace, bob.id, 9, None).await.unwrap();
     let nothing = InboxId(Uuid::nil());
     store.read_inbox(bob.id, nothing).await.unwrap_err();
     store.archive_inbox(bob.id, nothing).await.unwrap_err();
+    follow(store, &by, &issue).await;
     store.runs(&workspace, 9, None).await.unwrap();
     store.run(&workspace, TaskId(Uuid::nil())).await.unwrap();
+    looked_at(store, &workspace, &issue).await;
     store
         .runs_of_issue(&workspace, &issue, 9, None)
         .await
         .unwrap();
     tokens(store, now).await;
     (by, issue)
+}
+
+/// Reads what a run used, what was kept of it, and what happened on an issue.
+async fn looked_at(store: &Store, workspace: &WorkspaceRef, issue: &IssueKey) {
+    let nothing = TaskId(Uuid::nil());
+    store.text(workspace, nothing, 1).await.unwrap();
+    store.usage_of_issue(workspace, issue).await.unwrap();
+    store
+        .usage_of_agent(workspace, "reviewer", None)
+        .await
+        .unwrap();
+    store.history(workspace, issue, 9, None).await.unwrap();
+    let found = store.issue(workspace, issue).await.unwrap().unwrap();
+    store.issue_by_id(found.id).await.unwrap();
+    for run in store.runs(workspace, 9, None).await.unwrap().items {
+        store.run(workspace, run.id).await.unwrap();
+    }
 }
 
 fn acting(workspace: &WorkspaceRef, member: &Member) -> Acting {
@@ -104,6 +123,78 @@ async fn issues(store: &Store, by: &Acting, other: &Member, now: Timestamp) -> I
         }
     }
     whole
+}
+
+async fn projects(store: &Store, by: &Acting, now: Timestamp) {
+    let new = NewProject {
+        name: "app".to_owned(),
+        title: "the app".to_owned(),
+        ..NewProject::default()
+    };
+    store.create_project(by, new, now).await.unwrap();
+    let workspace = &by.workspace;
+    let edit = ProjectEdit {
+        title: Some("another".to_owned()),
+        ..ProjectEdit::default()
+    };
+    store
+        .edit_project(workspace, "app", edit, now)
+        .await
+        .unwrap();
+    store.projects(workspace, 9, None).await.unwrap();
+    store
+        .repositories_of_issue(&workspace.namespace_uid, 1)
+        .await
+        .unwrap();
+    let query = IssueQuery {
+        project: Some("app".to_owned()),
+        ..IssueQuery::default()
+    };
+    store.issues(workspace, &query).await.unwrap();
+}
+
+async fn follow(store: &Store, by: &Acting, issue: &IssueKey) {
+    let me = by.author.id.parse().unwrap();
+    let workspace = &by.workspace;
+    store.subscribe(workspace, issue, me).await.unwrap();
+    store.unsubscribe(workspace, issue, me).await.unwrap();
+    store.subscribe(workspace, issue, me).await.unwrap();
+    let following = store.subscribers(workspace, issue, 9, None).await;
+    assert_eq!(following.unwrap().items.len(), 1);
+    let asked = SearchQuery {
+        q: "whole".to_owned(),
+        ..SearchQuery::default()
+    };
+    for scope in [SearchScope::Workspace, SearchScope::Issue(issue)] {
+        let found = store.search(workspace, scope, &asked).await.unwrap();
+        assert_eq!(found.items.len(), 1);
+    }
+    let labelled = IssueQuery {
+        label: Some("bug".to_owned()),
+        ..IssueQuery::default()
+    };
+    assert_eq!(store.issues(workspace, &labelled).await.unwrap().items, []);
+}
+
+async fn attachments(store: &Store, by: &Acting, issue: &IssueKey, now: Timestamp) {
+    let file = Kept {
+        id: AttachmentId(Uuid::from_u128(7)),
+        bytes: 3,
+        digest: [0; 32],
+    };
+    let room = Room {
+        issue: 9,
+        workspace: 9,
+    };
+    store
+        .add_attachment(by, issue, ("a.txt", "text/plain"), file, room, now)
+        .await
+        .unwrap();
+    let workspace = &by.workspace;
+    store.attachments(workspace, issue, 9, None).await.unwrap();
+    assert!(store.has_attachment(file.id).await.unwrap());
+    let (_, there) = store.attachment(workspace, file.id).await.unwrap().unwrap();
+    store.delete_attachment(workspace, &there).await.unwrap();
 }
 
 async fn tokens(store: &Store, now: Timestamp) {

@@ -58,6 +58,9 @@ both! {
             assignee: Some(person(&bob)),
             parent: Some(parent.key.clone()),
             stage: Some(2),
+            project: None,
+            labels: vec!["ui".to_owned(), "bug".to_owned(), "ui".to_owned()],
+            metadata: [("build".to_owned(), "17".to_owned())].into(),
             no_start: false,
         };
         let saved = bed.store.create_issue(&ada, new, &AGENTS, at(2)).await.unwrap();
@@ -74,6 +77,9 @@ both! {
             creator: ada.author,
             parent: Some(key("TEAMA-1")),
             stage: Some(2),
+            project: None,
+            labels: vec!["bug".to_owned(), "ui".to_owned()],
+            metadata: [("build".to_owned(), "17".to_owned())].into(),
             comments: 0,
             revision: 1,
             created: at(2),
@@ -150,10 +156,10 @@ both! {
         }
         for (assignee, limit, cursor) in [(Some("bob"), None, None), (None, Some(0), None), (None, None, Some("-1"))] {
             let wrong = IssueQuery {
-                status: None,
                 assignee: assignee.map(str::to_owned),
                 limit,
                 cursor: cursor.map(str::to_owned),
+                ..IssueQuery::default()
             };
             let refused = bed.store.issues(&workspace(), &wrong).await;
             assert!(matches!(refused, Err(Error::Invalid { .. })), "{wrong:?}");
