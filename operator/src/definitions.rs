@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::Catalog;
-use crds::{Agent, AgentTask, Runtime};
+use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
 
 /// Lookups in the watch caches.
 pub(crate) struct Cached(pub(crate) Catalog);
@@ -27,6 +27,30 @@ impl api::Definitions for Cached {
 
     fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
         self.0.agents_after(namespace, after, most)
+    }
+
+    fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>> {
+        self.0.team(namespace, name)
+    }
+
+    fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
+        self.0.teams_after(namespace, after, most)
+    }
+
+    fn requires_originator(&self, namespace: &str) -> bool {
+        self.0.requires_originator(namespace)
+    }
+
+    fn max_queued(&self, namespace: &str) -> Option<u32> {
+        self.0.max_queued(namespace)
+    }
+
+    fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>> {
+        self.0.skill(namespace, name)
+    }
+
+    fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>> {
+        self.0.skills_after(namespace, after, most)
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {
@@ -55,6 +79,30 @@ impl api::Definitions for Nothing {
     }
 
     fn agents(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<Agent>> {
+        Vec::new()
+    }
+
+    fn team(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentTeam>> {
+        None
+    }
+
+    fn teams(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<AgentTeam>> {
+        Vec::new()
+    }
+
+    fn requires_originator(&self, _namespace: &str) -> bool {
+        true
+    }
+
+    fn max_queued(&self, _namespace: &str) -> Option<u32> {
+        None
+    }
+
+    fn skill(&self, _namespace: &str, _name: &str) -> Option<Arc<Skill>> {
+        None
+    }
+
+    fn skills(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<Skill>> {
         Vec::new()
     }
 

@@ -50,6 +50,9 @@ pub mod reason {
     /// Accepted is False: the same task has run already and its object was removed by its ttl. To run it again give it
     /// another name.
     pub const ALREADY_RAN: &str = "AlreadyRan";
+    /// Accepted is False: as many tasks wait in the workspace as its `AgentQuota` allows. It is looked at again when one
+    /// of them has begun.
+    pub const QUEUE_FULL: &str = "QueueFull";
     /// Accepted is False: it has a cause, but Mooring did not make it. Write a comment that mentions the agent instead.
     pub const NOT_FROM_STORE: &str = "NotFromStore";
     /// Accepted is False: store and cluster belong to different installations; nothing is written.

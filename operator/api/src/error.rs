@@ -254,6 +254,7 @@ impl From<store::Error> for Failure {
             E::Conflict { .. } => {
                 Self::wrong_state("the task is not in a state in which this can be done")
             }
+            E::Full { .. } => Self::wrong_state(error.to_string()),
             E::Missing { .. } => Self::not_found(),
             E::Revision { present } => Self::other_revision(*present),
             // The caller sent what no row can hold.

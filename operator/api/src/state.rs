@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentTask, Runtime};
+use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use protocol::InstallationKey;
-use store::Store;
+use store::{Files, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Failure;
 use crate::held::Held;
 use crate::limits::{Limits, Slots};
+use crate::live::Hub;
 use crate::metrics::Metrics;
 use crate::people::Authority;
 use crate::readiness::Readiness;
@@ -31,6 +32,18 @@ pub trait Definitions: Send + Sync + 'static {
     /// The Agents of a namespace by name, `most` of them that come after `after`; nothing comes before the
     /// empty name.
     fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>>;
+    /// The AgentTeam of this name.
+    fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>>;
+    /// The AgentTeams of a namespace, as [`Definitions::agents`].
+    fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>>;
+    /// Whether agents of a workspace are woken only where a person is at the top of the chain of causes.
+    fn requires_originator(&self, namespace: &str) -> bool;
+    /// Tasks that may wait in a workspace; none for no limit.
+    fn max_queued(&self, namespace: &str) -> Option<u32>;
+    /// The Skill of this name.
+    fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>>;
+    /// The Skills of a namespace, as [`Definitions::agents`].
+    fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>>;
     /// UID of a namespace that is a workspace: one that is labelled so.
     fn workspace(&self, namespace: &str) -> Option<String>;
 }
@@ -56,6 +69,8 @@ pub struct Parts {
     pub mode: Mode,
     /// What the cluster defines.
     pub definitions: Arc<dyn Definitions>,
+    /// Where the contents of attachments are; without it none are taken.
+    pub files: Option<Files>,
     /// Who people are and what they may do.
     pub authority: Arc<dyn Authority>,
     /// What time it is.
@@ -81,6 +96,7 @@ pub(crate) struct Inner {
     pub(crate) store: Store,
     pub(crate) mode: Mode,
     pub(crate) definitions: Arc<dyn Definitions>,
+    pub(crate) files: Option<Files>,
     pub(crate) authority: Arc<dyn Authority>,
     pub(crate) reviews: Reviews,
     pub(crate) rights: Rights,
@@ -91,6 +107,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) slots: Arc<Slots>,
     pub(crate) held: Arc<Held>,
+    pub(crate) live: Arc<Hub>,
     pub(crate) shutdown: CancellationToken,
 }
 
@@ -103,6 +120,7 @@ impl ApiState {
             store,
             mode,
             definitions,
+            files,
             authority,
             now,
             readiness,
@@ -117,12 +135,16 @@ impl ApiState {
                 .clone()
                 .run_until_cancelled_owned(Arc::clone(&held).follow(store.changes())),
         );
+        let live = Arc::new(Hub::default());
+        let follow = Arc::clone(&live).run(store.clone(), store.live());
+        tokio::spawn(shutdown.clone().run_until_cancelled_owned(follow));
         let slots = Arc::new(Slots::default());
         let reviews = Reviews::new(Arc::clone(&authority), Arc::clone(&slots), limits);
         let inner = Inner {
             store,
             mode,
             definitions,
+            files,
             rights: Rights::new(Arc::clone(&authority), limits.cluster_answer),
             authority,
             reviews,
@@ -133,6 +155,7 @@ impl ApiState {
             limits,
             slots,
             held,
+            live,
             shutdown,
         };
         Self(Arc::new(inner))

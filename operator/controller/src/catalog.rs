@@ -7,6 +7,7 @@ use crds::{Agent, AgentQuota, AgentTask, AgentTeam, Provider, QUOTA_NAME, Runtim
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 
+use crate::quota;
 use crate::watch::{Caches, NamespaceMeta};
 
 /// True when the runner has an adapter for the provider.
@@ -139,7 +140,13 @@ impl Catalog {
         }
     }
 
-    /// The `AgentQuota` of a namespace.
+    /// Tasks that may wait in a workspace; none for no limit.
+    #[must_use]
+    pub fn max_queued(&self, namespace: &str) -> Option<u32> {
+        quota::max_queued(self.quota(namespace).as_deref())
+    }
+
+    /// The AgentQuota of a namespace.
     #[must_use]
     pub fn quota(&self, namespace: &str) -> Option<Arc<AgentQuota>> {
         self.0.quotas.get(namespace, QUOTA_NAME)

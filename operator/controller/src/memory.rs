@@ -1,13 +1,14 @@
 //! What was seen and cannot be seen again. All of it may be lost: then the operator waits longer before it
 //! believes that a pod is dead, and asks the store once more who an object was.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::core::v1::Pod;
 use protocol::TaskId;
 
+use crate::context::Key;
 use crate::task::decide::Deletion;
 
 /// Last sights of pods that are kept. One is needed from the pod's end to the holder's release.
@@ -17,6 +18,9 @@ const KNOWN_OBJECTS: usize = 65_536;
 /// Tasks that wait for another pod of the same name to go.
 const BLOCKED: usize = 16_384;
 
+/// Objects that wait for room in the queue of their workspace. One more looks for it by itself, now and then.
+const TURNED_AWAY: usize = 16_384;
+
 /// The memory.
 #[derive(Debug)]
 pub struct Memory {
@@ -24,6 +28,7 @@ pub struct Memory {
     objects: Mutex<Bounded<String, TaskId>>,
     blocked: Mutex<Bounded<(String, String), TaskId>>,
     deleted: Mutex<Bounded<String, Deletion>>,
+    turned_away: Mutex<TurnedAway>,
 }
 
 impl Default for Memory {
@@ -33,6 +38,7 @@ impl Default for Memory {
             objects: Mutex::new(Bounded::new(KNOWN_OBJECTS)),
             blocked: Mutex::new(Bounded::new(BLOCKED)),
             deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
+            turned_away: Mutex::default(),
         }
     }
 }
@@ -78,9 +84,53 @@ impl Memory {
         lock(&self.blocked).put((namespace.to_owned(), pod.to_owned()), task);
     }
 
+    /// An object found no room in the queue of its workspace. False when no more of them can be remembered.
+    pub fn turn_away(&self, namespace: &str, object: Key) -> bool {
+        lock(&self.turned_away).push(namespace, object)
+    }
+
+    /// The object that has waited longest for room in the queue of this workspace. It is asked for once.
+    #[must_use]
+    pub fn let_in(&self, namespace: &str) -> Option<Key> {
+        lock(&self.turned_away).pop(namespace)
+    }
+
     /// The task that waited for the pod of this place to go.
     pub fn unblock(&self, namespace: &str, pod: &str) -> Option<TaskId> {
         lock(&self.blocked).remove(&(namespace.to_owned(), pod.to_owned()))
+    }
+}
+
+/// Objects for which there was no room, in the order in which they came.
+#[derive(Debug, Default)]
+struct TurnedAway {
+    queues: HashMap<String, VecDeque<Key>>,
+    known: HashSet<Key>,
+}
+
+impl TurnedAway {
+    fn push(&mut self, namespace: &str, object: Key) -> bool {
+        if self.known.contains(&object) {
+            return true;
+        }
+        if self.known.len() >= TURNED_AWAY {
+            return false;
+        }
+        self.known.insert(object.clone());
+        let queue = self.queues.entry(namespace.to_owned()).or_default();
+        queue.push_back(object);
+        true
+    }
+
+    fn pop(&mut self, namespace: &str) -> Option<Key> {
+        let queue = self.queues.get_mut(namespace)?;
+        let first = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(namespace);
+        }
+        let first = first?;
+        self.known.remove(&first);
+        Some(first)
     }
 }
 
@@ -135,6 +185,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_turned_away_first_is_let_in_first() {
+        let memory = Memory::default();
+        let key = |name: &str| Key::Namespace(name.to_owned());
+        for name in ["a", "b", "a"] {
+            assert!(memory.turn_away("team", key(name)));
+        }
+        assert!(memory.turn_away("other", key("c")));
+        let in_order: Vec<_> = std::iter::from_fn(|| memory.let_in("team")).collect();
+        assert_eq!(in_order, [key("a"), key("b")]);
+        for number in 1..TURNED_AWAY {
+            assert!(memory.turn_away("team", key(&number.to_string())));
+        }
+        assert!(!memory.turn_away("team", key("one more")));
+        assert_eq!(memory.let_in("other"), Some(key("c")));
+        assert!(memory.turn_away("team", key("one more")));
+    }
 
     #[test]
     fn the_oldest_is_forgotten_first() {

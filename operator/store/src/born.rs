@@ -5,6 +5,7 @@ use protocol::{SessionId, SessionPolicy, Subject, TaskId};
 use wake::{Directory, Person, Principal};
 
 use crate::sessions::{self, SessionKey};
+use crate::shares;
 use crate::tasks::{self, NewTask, TaskObject, new_id};
 use crate::writes::Write;
 use crate::{Acting, Error, WorkspaceRef, wakes};
@@ -16,6 +17,8 @@ pub(crate) struct Birth<'a> {
     pub(crate) subject: Subject,
     pub(crate) policy: SessionPolicy,
     pub(crate) priority: i32,
+    /// Tasks that may wait in the workspace for it to be one more.
+    pub(crate) max_queued: Option<u32>,
     pub(crate) now: Timestamp,
 }
 
@@ -34,12 +37,13 @@ impl Birth<'_> {
         sessions::enter(write, &self.key(), &self.workspace.namespace, id).await
     }
 
-    /// Queues it. The controller makes its object.
+    /// Queues it, where there is room. The controller makes its object.
     pub(crate) async fn task(
         &self,
         write: &mut Write,
         session: SessionId,
     ) -> Result<TaskId, Error> {
+        shares::check_room(write, &self.workspace.namespace_uid, self.max_queued).await?;
         let task = TaskId(new_id(self.now)?);
         let new = NewTask {
             object: TaskObject {

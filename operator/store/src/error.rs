@@ -28,6 +28,14 @@ pub enum Error {
         /// Which step and why.
         what: String,
     },
+    /// As many tasks wait in the workspace as may.
+    #[error(
+        "{max} tasks wait in the workspace, which is as many as may (maxQueued of its AgentQuota): try again when some of them have begun"
+    )]
+    Full {
+        /// How many may wait.
+        max: u32,
+    },
     /// What is to be changed is not as the caller read it.
     #[error("it was changed meanwhile: it is at revision {present} now; read it again")]
     Revision {
@@ -119,6 +127,7 @@ impl Error {
             Self::Unavailable { .. } | Self::Injected { .. } => "StoreUnavailable",
             Self::Lost { .. } => "StoreLost",
             Self::Conflict { .. } => "StoreConflict",
+            Self::Full { .. } => "QueueFull",
             Self::Revision { .. } => "StoreRevision",
             Self::Missing { .. } => "StoreMissing",
             Self::Corrupt { .. } => "StoreCorrupt",
@@ -139,9 +148,10 @@ impl Error {
             Self::Unavailable { .. } | Self::Injected { .. } | Self::Locked { .. } => {
                 Retry::WithBackoff
             }
-            Self::Conflict { .. } | Self::Revision { .. } | Self::Missing { .. } => {
-                Retry::WhenChanged
-            }
+            Self::Conflict { .. }
+            | Self::Full { .. }
+            | Self::Revision { .. }
+            | Self::Missing { .. } => Retry::WhenChanged,
             Self::Lost { .. }
             | Self::Corrupt { .. }
             | Self::Invalid { .. }

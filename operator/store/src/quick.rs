@@ -102,6 +102,7 @@ impl Store {
             // What was asked for before has nothing to do with it.
             policy: SessionPolicy::Fresh,
             priority: PRIORITY,
+            max_queued: directory.max_queued(),
             now,
         };
         let session = birth.session(&mut write).await?;

@@ -128,8 +128,7 @@ async fn holders(on: impl Into<Conn<'_>>, namespace_uid: &str, most: u32) -> Res
     count.one(on).await?.u32("counted")
 }
 
-/// Tasks of a workspace that wait, counted no further than to `most`.
-pub(crate) async fn waiting(
+async fn waiting(
     on: impl Into<Conn<'_>>,
     namespace_uid: &str,
     most: u32,
@@ -140,6 +139,31 @@ pub(crate) async fn waiting(
         .bind(namespace_uid)
         .bind(most);
     count.one(on).await?.u32("counted")
+}
+
+/// Whether one more task may wait in a workspace. Counted without a lock: on Postgres as many more get in as write at
+/// the same moment.
+pub(crate) async fn has_room(
+    on: impl Into<Conn<'_>>,
+    namespace_uid: &str,
+    max_queued: Option<u32>,
+) -> Result<bool, Error> {
+    Ok(match max_queued {
+        Some(max) => waiting(on, namespace_uid, max).await? < max,
+        None => true,
+    })
+}
+
+/// Refuses a task for which there is no room.
+pub(crate) async fn check_room(
+    write: &mut Write,
+    namespace_uid: &str,
+    max_queued: Option<u32>,
+) -> Result<(), Error> {
+    match max_queued {
+        Some(max) if !has_room(write, namespace_uid, max_queued).await? => Err(Error::Full { max }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// When the workspace may begin the next attempt, where it has begun all that it may within an hour.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::db::{Conn, Row, query};
 use crate::sessions::{self, SessionKey, SessionRow};
+use crate::shares;
 use crate::verdicts::LateResult;
 use crate::writes::Write;
 use crate::{Error, Store, WritePoint};
@@ -82,6 +83,8 @@ pub struct TaskRow {
     pub deadline_at: Option<Timestamp>,
     /// Since when it is suspended; set in that state only.
     pub suspended_at: Option<Timestamp>,
+    /// True while people keep it aside, whatever its object says.
+    pub held: bool,
     /// The verdict that stands.
     pub verdict: Option<Verdict>,
     /// What came after the verdict, or from an attempt that had been ended.
@@ -96,7 +99,7 @@ pub struct TaskRow {
 macro_rules! task_columns {
     () => {
         "id, object_uid, namespace, namespace_uid, name, spec_hash, session, agent, priority, policy, state, \
-         attempt, created_at, deadline_at, suspended_at, verdict, late_results, closed_at"
+         attempt, created_at, deadline_at, suspended_at, held, verdict, late_results, closed_at"
     };
 }
 pub(crate) use task_columns;
@@ -104,6 +107,12 @@ pub(crate) use task_columns;
 const TASK: &str = concat!("SELECT ", task_columns!(), " FROM tasks WHERE id = $1");
 
 impl TaskRow {
+    /// True for a task that was born here, before its object.
+    #[must_use]
+    pub fn was_born_here(&self) -> bool {
+        self.object.spec_hash.is_empty()
+    }
+
     pub(crate) fn read(row: &Row) -> Result<Self, Error> {
         let verdict: Option<Verdict> = row.json_opt("verdict")?;
         let late_results: Vec<LateResult> = row.json("late_results")?;
@@ -135,6 +144,7 @@ impl TaskRow {
             created_at: row.time("created_at")?,
             deadline_at: row.time_opt("deadline_at")?,
             suspended_at: row.time_opt("suspended_at")?,
+            held: row.get("held")?,
             verdict,
             late_results,
             resumed,
@@ -150,6 +160,18 @@ impl Store {
     /// [`Error::Invalid`] for an instant out of range or an object without a UID, [`Error::Lost`],
     /// [`Error::Unavailable`].
     pub async fn enter(&self, new: NewTask) -> Result<Entered, Error> {
+        self.enter_within(new, None).await
+    }
+
+    /// [`Store::enter`], where no more than `max_queued` tasks may wait in the workspace.
+    ///
+    /// # Errors
+    /// [`Error::Full`] when as many wait; as [`Store::enter`].
+    pub async fn enter_within(
+        &self,
+        new: NewTask,
+        max_queued: Option<u32>,
+    ) -> Result<Entered, Error> {
         let uid = new.object.uid.clone().ok_or_else(|| Error::Invalid {
             what: "object of a task",
             why: "it has no UID".to_owned(),
@@ -162,6 +184,7 @@ impl Store {
         }
         let id = TaskId(new_id(new.created_at)?);
         let mut write = self.write(WritePoint::Enter).await?;
+        shares::check_room(&mut write, &new.object.namespace_uid, max_queued).await?;
         let Some(session) = insert(&mut write, id, &uid, &new).await? else {
             // Another one has entered it since we looked.
             drop(write);

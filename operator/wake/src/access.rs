@@ -84,7 +84,11 @@ impl Access {
     }
 
     fn lets_person(&self, person: &Person) -> bool {
-        self.lets_user(&person.user) || person.groups.iter().any(|group| self.groups.contains(group))
+        self.lets_user(&person.user)
+            || person
+                .groups
+                .iter()
+                .any(|group| self.groups.contains(group))
     }
 
     fn lets_user(&self, user: &str) -> bool {
@@ -163,8 +167,14 @@ mod tests {
     #[test]
     fn an_empty_list_lets_nobody_in() {
         let shut = facts(Some(Access::default()));
-        assert!(!may_wake(Some(&shut), &Principal::Person(person("ann", &["dev"]))));
-        assert!(!may_wake(Some(&shut), &agent("lead", Some(person("ann", &[])))));
+        assert!(!may_wake(
+            Some(&shut),
+            &Principal::Person(person("ann", &["dev"]))
+        ));
+        assert!(!may_wake(
+            Some(&shut),
+            &agent("lead", Some(person("ann", &[])))
+        ));
         assert!(!may_wake(Some(&shut), &mooring(Some("ann"))));
     }
 

@@ -1,8 +1,10 @@
 //! Whom a comment means.
 
-use protocol::board::{Author, AuthorKind, Recipient, RecipientKind};
+use protocol::board::{Author, AuthorKind, Recipient};
 
+use crate::Directory;
 use crate::mention::{is_note, mentions};
+use crate::target::{Target, agent, targets};
 
 /// A comment, as far as it matters for whom it means.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +24,37 @@ pub struct Said<'a> {
 pub struct Thread {
     /// Who wrote the comment that is answered.
     pub parent: Author,
+    /// The team that it was woken to lead when it wrote that; of what Mooring itself said, who began the thread.
+    pub leads: Option<String>,
     /// Who began the thread.
     pub root: Author,
     /// The text that it begins with.
     pub root_text: String,
-    /// Agents that were woken by that text, in the order in which they were.
-    pub root_woke: Vec<String>,
+    /// Whom that text woke, in the order in which they were.
+    pub root_woke: Vec<Recipient>,
 }
 
-/// Agents that a comment means, each once:
+/// Who is woken for those whom a comment means. An agent that is answered in what it leads goes on leading it.
+#[must_use]
+pub fn meant(said: &Said<'_>, directory: &dyn Directory) -> Vec<Target> {
+    let mut all = targets(&aims(said), directory);
+    let leads = said.thread.and_then(|thread| thread.leads.as_deref());
+    if let (Some(thread), Some(team)) = (said.thread, leads)
+        && let Some(facts) = directory.team(team)
+    {
+        let answered = answered(thread);
+        for target in &mut all {
+            let is_answered =
+                answered.kind == AuthorKind::Agent && target.agent.as_ref() == Some(&answered.id);
+            if is_answered && target.team.is_none() && facts.leader == answered.id {
+                target.team = Some(team.to_owned());
+            }
+        }
+    }
+    all
+}
+
+/// Agents and teams that a comment means, each once:
 ///
 /// 1. a note: nobody;
 /// 2. who is mentioned, and nobody else, also when it is only people;
@@ -38,36 +62,41 @@ pub struct Thread {
 /// 4. a person who answers an agent means that agent;
 /// 5. a person who answers in a thread that a person began means who its first text mentions first, else who
 ///    was woken by it; what Mooring itself said counts as part of the thread;
-/// 6. a person who begins a thread means the agent that the issue is assigned to.
+/// 6. a person who begins a thread means the agent or team that the issue is assigned to.
 #[must_use]
-pub fn aims(said: &Said<'_>) -> Vec<String> {
+pub fn aims(said: &Said<'_>) -> Vec<Recipient> {
     if is_note(said.text) {
         return Vec::new();
     }
     let named = mentions(said.text);
     if !named.is_empty() {
-        return named.agents;
+        return named.named;
     }
     match said.author.kind {
         AuthorKind::Agent | AuthorKind::System => Vec::new(),
         AuthorKind::Member => match said.thread {
             Some(thread) => of_thread(thread),
-            None => said.assignee.into_iter().filter_map(agent).collect(),
+            None => said.assignee.into_iter().cloned().collect(),
         },
     }
 }
 
-fn of_thread(thread: &Thread) -> Vec<String> {
-    let answered = match thread.parent.kind {
+/// Who is answered: what Mooring itself said is a part of the thread.
+fn answered(thread: &Thread) -> &Author {
+    match thread.parent.kind {
         AuthorKind::Agent | AuthorKind::Member => &thread.parent,
         AuthorKind::System => &thread.root,
-    };
+    }
+}
+
+fn of_thread(thread: &Thread) -> Vec<Recipient> {
+    let answered = answered(thread);
     if answered.kind == AuthorKind::Agent {
-        return vec![answered.id.clone()];
+        return vec![agent(&answered.id)];
     }
     match thread.root.kind {
         AuthorKind::Member | AuthorKind::System => {
-            match mentions(&thread.root_text).agents.into_iter().next() {
+            match mentions(&thread.root_text).named.into_iter().next() {
                 Some(first) => vec![first],
                 None => thread.root_woke.clone(),
             }
@@ -77,16 +106,12 @@ fn of_thread(thread: &Thread) -> Vec<String> {
     }
 }
 
-fn agent(recipient: &Recipient) -> Option<String> {
-    match recipient.kind {
-        RecipientKind::Agent => Some(recipient.id.clone()),
-        RecipientKind::Member | RecipientKind::Team => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use protocol::board::RecipientKind;
+
     use super::*;
+    use crate::{AgentFacts, TeamFacts};
 
     fn author(kind: AuthorKind, id: &str) -> Author {
         Author {
@@ -107,9 +132,10 @@ mod tests {
     fn thread(parent: Author, root: Author, root_text: &str, root_woke: &[&str]) -> Thread {
         Thread {
             parent,
+            leads: None,
             root,
             root_text: root_text.to_owned(),
-            root_woke: root_woke.iter().map(|name| (*name).to_owned()).collect(),
+            root_woke: root_woke.iter().map(|name| agent(name)).collect(),
         }
     }
 
@@ -117,10 +143,7 @@ mod tests {
 
     #[test]
     fn the_order_of_decision() {
-        let assigned = Recipient {
-            kind: RecipientKind::Agent,
-            id: "boss".to_owned(),
-        };
+        let assigned = agent("boss");
         let system = author(AuthorKind::System, "");
         let everybody = "hello [all](mention://all/all)";
         let in_agents_thread = thread(member("eve"), bot("c"), A, &["a"]);
@@ -234,7 +257,8 @@ mod tests {
                 thread: thread.as_ref(),
                 assignee: Some(&assigned),
             };
-            assert_eq!(aims(&said), wanted, "{name}");
+            let aims: Vec<_> = aims(&said).into_iter().map(|each| each.id).collect();
+            assert_eq!(aims, wanted, "{name}");
         }
     }
 
@@ -251,7 +275,98 @@ mod tests {
                 thread: None,
                 assignee,
             };
-            assert!(aims(&said).is_empty());
+            assert!(meant(&said, &Core).is_empty());
+        }
+    }
+
+    /// The team `core`, which `lead` leads.
+    struct Core;
+
+    impl Directory for Core {
+        fn agent(&self, _name: &str) -> Option<AgentFacts> {
+            None
+        }
+
+        fn team(&self, name: &str) -> Option<TeamFacts> {
+            (name == "core").then(|| TeamFacts {
+                leader: "lead".to_owned(),
+            })
+        }
+    }
+
+    #[test]
+    fn who_leads_goes_on_leading() {
+        let ann = member("ann");
+        let team = "team:core".parse::<Recipient>().unwrap();
+        let text = "[c](mention://team/core)";
+        let led = |mut thread: Thread, by: &str| {
+            thread.leads = Some(by.to_owned());
+            Some(thread)
+        };
+        let lead_answered = || thread(bot("lead"), ann.clone(), text, &[]);
+        let mut woken = thread(ann.clone(), ann.clone(), "hi", &[]);
+        woken.root_woke = vec![team.clone()];
+        for (name, text, thread, assignee, wanted) in [
+            ("a team is named", text, None, None, Some("core")),
+            (
+                "a team has the issue",
+                "go on",
+                None,
+                Some(&team),
+                Some("core"),
+            ),
+            (
+                "a thread begins with a team",
+                "and?",
+                Some(thread(ann.clone(), ann.clone(), text, &[])),
+                None,
+                Some("core"),
+            ),
+            ("or has woken one", "and?", Some(woken), None, Some("core")),
+            (
+                "its leader is answered",
+                "and?",
+                led(lead_answered(), "core"),
+                None,
+                Some("core"),
+            ),
+            (
+                "as an agent of its own",
+                "and?",
+                Some(lead_answered()),
+                None,
+                None,
+            ),
+            (
+                "of a team that it led",
+                "and?",
+                led(lead_answered(), "gone"),
+                None,
+                None,
+            ),
+            (
+                "where Mooring has the last word",
+                "and?",
+                led(
+                    thread(author(AuthorKind::System, ""), bot("lead"), "", &[]),
+                    "core",
+                ),
+                None,
+                Some("core"),
+            ),
+        ] {
+            let said = Said {
+                author: &ann,
+                text,
+                thread: thread.as_ref(),
+                assignee,
+            };
+            let meant = meant(&said, &Core);
+            let found: Vec<_> = meant
+                .iter()
+                .map(|target| (target.agent.as_deref(), target.team.as_deref()))
+                .collect();
+            assert_eq!(found, [(Some("lead"), wanted)], "{name}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use protocol::board::BlockedReason;
 use protocol::limits::RECIPIENTS;
 
-use crate::Directory;
+use crate::{Directory, Principal, Target, may_wake};
 
 /// How far agents may wake each other before a person has to say something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,8 @@ impl Guard {
             | BlockedReason::Suppressed
             | BlockedReason::SelfTrigger
             | BlockedReason::TooManyRecipients
-            | BlockedReason::NoOriginator => None,
+            | BlockedReason::NoOriginator
+            | BlockedReason::QueueFull => None,
         }
     }
 }
@@ -104,12 +105,12 @@ pub enum Asker {
     },
 }
 
-/// An agent that is meant.
+/// Somebody who is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its resource name.
-    pub agent: String,
-    /// How often it and the asking agent have woken each other, there and back, since a person last said
+    /// Who, and who works for them.
+    pub target: Target,
+    /// How often the one who works and the asking agent have woken each other, there and back, since a person last said
     /// something.
     pub rounds: u32,
 }
@@ -117,8 +118,8 @@ pub struct Candidate {
 /// What is decided for one candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Its resource name.
-    pub agent: String,
+    /// Who, and who works for them.
+    pub target: Target,
     /// Why it is not woken; none when it is.
     pub blocked: Option<BlockedReason>,
 }
@@ -127,6 +128,7 @@ pub struct Decision {
 #[must_use]
 pub fn judge(
     asker: &Asker,
+    by: &Principal,
     candidates: &[Candidate],
     suppress: &[String],
     directory: &dyn Directory,
@@ -136,13 +138,16 @@ pub fn judge(
     candidates
         .iter()
         .map(|candidate| {
-            let agent = candidate.agent.clone();
-            let blocked = if is_self(asker, &agent) {
+            let target = candidate.target.clone();
+            let agent = target.agent.as_deref().unwrap_or_default();
+            let blocked = if is_self(asker, agent) {
                 Some(BlockedReason::SelfTrigger)
-            } else if directory.agent(&agent).is_none() {
+            } else if !may_wake(directory.agent(agent).as_ref(), by) {
                 Some(BlockedReason::NotAvailable)
-            } else if suppress.contains(&agent) {
+            } else if suppress.iter().any(|left_out| left_out == agent) {
                 Some(BlockedReason::Suppressed)
+            } else if directory.requires_originator() && !by.has_originator() {
+                Some(BlockedReason::NoOriginator)
             } else if let Some(guard) = tripped(asker, candidate, woken, limits) {
                 Some(guard.reason())
             } else if woken as usize >= RECIPIENTS {
@@ -151,7 +156,7 @@ pub fn judge(
                 woken += 1;
                 None
             };
-            Decision { agent, blocked }
+            Decision { target, blocked }
         })
         .collect()
 }
@@ -182,7 +187,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::AgentFacts;
+    use crate::{Access, AgentFacts, Person};
 
     /// Every agent but one.
     struct AllBut(&'static str);
@@ -217,9 +222,16 @@ mod tests {
         }
     }
 
+    fn ann() -> Principal {
+        Principal::Person(Person {
+            user: "ann".to_owned(),
+            groups: Vec::new(),
+        })
+    }
+
     fn candidate(agent: &str, rounds: u32) -> Candidate {
         Candidate {
-            agent: agent.to_owned(),
+            target: Target::agent(agent),
             rounds,
         }
     }
@@ -228,6 +240,7 @@ mod tests {
         let suppress = ["quiet".to_owned()];
         judge(
             asker,
+            &ann(),
             &[candidate],
             &suppress,
             &AllBut("gone"),
@@ -269,12 +282,89 @@ mod tests {
         assert_eq!(one(&elsewhere, candidate("me", 0)), None);
     }
 
+    /// A workspace that wakes agents for people only; `mine` is ann's.
+    struct Strict;
+
+    impl Directory for Strict {
+        fn agent(&self, name: &str) -> Option<AgentFacts> {
+            Some(AgentFacts {
+                display_name: name.to_owned(),
+                access: (name == "mine").then(|| Access {
+                    owner: Some("ann".to_owned()),
+                    ..Access::default()
+                }),
+            })
+        }
+
+        fn requires_originator(&self) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn who_is_behind_it_is_looked_at() {
+        use BlockedReason as R;
+        let mooring = || Principal::Mooring { accountable: None };
+        let eve = Principal::Person(Person {
+            user: "eve".to_owned(),
+            groups: Vec::new(),
+        });
+        let nobody_behind = Principal::Agent {
+            name: "me".to_owned(),
+            originator: None,
+        };
+        for (by, agent, wanted) in [
+            (ann(), "mine", None),
+            (ann(), "a", None),
+            (eve.clone(), "mine", Some(R::NotAvailable)),
+            (eve, "a", None),
+            (mooring(), "a", Some(R::NoOriginator)),
+            // What may not be woken looks like what is not there, whatever else holds.
+            (mooring(), "mine", Some(R::NotAvailable)),
+            (nobody_behind, "a", Some(R::NoOriginator)),
+        ] {
+            let judged = judge(
+                &Asker::Person,
+                &by,
+                &[candidate(agent, 0)],
+                &[],
+                &Strict,
+                Limits::default(),
+            );
+            assert_eq!(judged[0].blocked, wanted, "{by:?} {agent}");
+        }
+        let gone = Candidate {
+            target: Target {
+                recipient: "team:gone".parse().unwrap(),
+                agent: None,
+                team: None,
+            },
+            rounds: 0,
+        };
+        let judged = judge(
+            &Asker::Person,
+            &ann(),
+            &[gone],
+            &[],
+            &AllBut(""),
+            Limits::default(),
+        );
+        assert_eq!(judged[0].blocked, Some(R::NotAvailable));
+    }
+
     #[test]
     fn one_write_wakes_a_bounded_number() {
         let many: Vec<_> = (0..30)
             .map(|number| candidate(&format!("a{number}"), 0))
             .collect();
-        let decided = judge(&Asker::Person, &many, &[], &AllBut(""), Limits::default());
+        let decided = judge(
+            &Asker::Person,
+            &ann(),
+            &many,
+            &[],
+            &AllBut(""),
+            Limits::default(),
+        );
         let blocked = |decision: &Decision| decision.blocked.is_some();
         assert_eq!(
             decided.iter().filter(|each| !blocked(each)).count(),
@@ -285,7 +375,14 @@ mod tests {
             Some(BlockedReason::TooManyRecipients)
         );
         // What one write wakes counts against the hour at once.
-        let decided = judge(&asker(1, 28), &many, &[], &AllBut(""), Limits::default());
+        let decided = judge(
+            &asker(1, 28),
+            &ann(),
+            &many,
+            &[],
+            &AllBut(""),
+            Limits::default(),
+        );
         assert_eq!(decided.iter().filter(|each| !blocked(each)).count(), 2);
     }
 
@@ -303,7 +400,7 @@ mod tests {
         ) {
             let candidates: Vec<_> = rounds.iter().enumerate().map(|(at, rounds)| candidate(&format!("a{at}"), *rounds)).collect();
             let limits = Limits::default();
-            let decide = |asker: &Asker| judge(asker, &candidates, &[], &AllBut(""), limits);
+            let decide = |asker: &Asker| judge(asker, &ann(), &candidates, &[], &AllBut(""), limits);
             let woken = decide(&asker(depth, runs)).iter().filter(|each| each.blocked.is_none()).count();
             prop_assert!(woken as u32 <= limits.runs.saturating_sub(runs));
             prop_assert!(depth <= limits.depth || woken == 0);

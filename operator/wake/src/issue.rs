@@ -11,15 +11,15 @@ pub struct Before<'a> {
     pub assignee: Option<&'a Recipient>,
 }
 
-/// The agent that is to begin with an issue: it was given to that agent, or has left the backlog. What is parked
+/// The agent or team that is to begin with an issue: it was given to that one, or has left the backlog. What is parked
 /// there begins nothing. `before` is absent for a new issue.
 #[must_use]
 pub fn assignment<'a>(
     before: Option<Before<'_>>,
     status: IssueStatus,
     assignee: Option<&'a Recipient>,
-) -> Option<&'a str> {
-    let to = assignee.filter(|assignee| assignee.kind == RecipientKind::Agent)?;
+) -> Option<&'a Recipient> {
+    let to = assignee.filter(|assignee| assignee.kind != RecipientKind::Member)?;
     let begins = match before {
         None => status != IssueStatus::Backlog,
         Some(before) if before.assignee != assignee => status != IssueStatus::Backlog,
@@ -29,7 +29,7 @@ pub fn assignment<'a>(
                 && !status.is_closed()
         }
     };
-    begins.then_some(to.id.as_str())
+    begins.then_some(to)
 }
 
 /// A stage of the children of an issue.
@@ -166,7 +166,8 @@ mod tests {
                 Some("a"),
             ),
         ] {
-            assert_eq!(assignment(before, status, assignee), wanted, "{name}");
+            let begins = assignment(before, status, assignee).map(|to| to.id.as_str());
+            assert_eq!(begins, wanted, "{name}");
         }
     }
 
@@ -210,10 +211,12 @@ mod tests {
 
     #[test]
     fn who_hears_of_children() {
-        let (a, eve) = (
+        let (a, eve, core) = (
             recipient(RecipientKind::Agent, "a"),
             recipient(RecipientKind::Member, "eve"),
+            recipient(RecipientKind::Team, "core"),
         );
+        assert!(hears_of_children(IssueStatus::Todo, Some(&core)));
         assert!(hears_of_children(IssueStatus::InProgress, Some(&a)));
         assert!(hears_of_children(IssueStatus::Blocked, None));
         assert!(!hears_of_children(IssueStatus::InProgress, Some(&eve)));

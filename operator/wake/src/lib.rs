@@ -1,9 +1,9 @@
 //! Decides who is woken by what people and agents write. Pure functions over plain facts: no I/O, no clock; a
 //! preview and a write ask the same ones.
 //!
-//! Three questions, in this order: whom does the write mean ([`aims`], [`assignment`], [`closed_stage`],
-//! [`hand_back`]), may each of them be woken by this author ([`may_wake`]), and do agents not wake each other for
-//! ever ([`judge`] with [`Limits`]).
+//! Four questions, in this order: whom does the write mean ([`aims`], [`assignment`], [`closed_stage`],
+//! [`hand_back`]), who works for them ([`targets`]), may each of these be woken by this author ([`may_wake`]), and do
+//! agents not wake each other for ever ([`judge`] with [`Limits`]).
 
 mod access;
 mod comment;
@@ -11,14 +11,16 @@ mod guard;
 mod hand_back;
 mod issue;
 mod mention;
+mod target;
 mod words;
 
 pub use access::{Access, Person, Principal, may_wake};
-pub use comment::{Said, Thread, aims};
+pub use comment::{Said, Thread, aims, meant};
 pub use guard::{Asker, Candidate, Decision, Guard, Limits, judge};
 pub use hand_back::{Ended, HandBack, hand_back};
 pub use issue::{Before, ClosedStage, Stage, assignment, closed_stage, hears_of_children};
 pub use mention::{Mentions, is_note, mentions};
+pub use target::{Target, agent, targets};
 pub use words::{children_done, delegate_ended, stopped};
 
 /// What is known of an agent, where it is known at all.
@@ -50,5 +52,10 @@ pub trait Directory: Send + Sync {
     /// Whether agents are woken only where a person is at the top of the chain of causes.
     fn requires_originator(&self) -> bool {
         false
+    }
+
+    /// Tasks that may wait in the workspace; none for no limit.
+    fn max_queued(&self) -> Option<u32> {
+        None
     }
 }

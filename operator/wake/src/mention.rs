@@ -1,5 +1,6 @@
 //! Mentions: Markdown links whose target says who is meant. Code is not looked into.
 
+use protocol::board::{Recipient, RecipientKind};
 use protocol::limits::MENTIONS;
 use protocol::{MemberId, limits};
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag};
@@ -12,8 +13,8 @@ const NAME: usize = 63;
 /// Whom a text names, each once, in the order of the text; at most [`limits::MENTIONS`] in all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions {
-    /// Agents, by resource name.
-    pub agents: Vec<String>,
+    /// Agents and teams, by resource name.
+    pub named: Vec<Recipient>,
     /// Members.
     pub members: Vec<MemberId>,
     /// True when everybody is named.
@@ -24,20 +25,18 @@ impl Mentions {
     /// True when nobody is named.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.agents.is_empty() && self.members.is_empty() && !self.all
+        self.named.is_empty() && self.members.is_empty() && !self.all
     }
 
     fn count(&self) -> usize {
-        self.agents.len() + self.members.len() + usize::from(self.all)
+        self.named.len() + self.members.len() + usize::from(self.all)
     }
 
     fn add(&mut self, target: &str) {
         match target.split_once('/') {
-            Some(("agent", name)) if is_name(name) => {
-                if !self.agents.iter().any(|known| known == name) {
-                    self.agents.push(name.to_owned());
-                }
-            }
+            Some(("agent", name)) if is_name(name) => self.name(RecipientKind::Agent, name),
+            // What others call it.
+            Some(("team" | "squad", name)) if is_name(name) => self.name(RecipientKind::Team, name),
             Some(("member", id)) => {
                 if let Ok(id) = id.parse::<MemberId>()
                     && !self.members.contains(&id)
@@ -49,9 +48,17 @@ impl Mentions {
             Some(_) | None => {}
         }
     }
+
+    fn name(&mut self, kind: RecipientKind, name: &str) {
+        let id = name.to_owned();
+        let recipient = Recipient { kind, id };
+        if !self.named.contains(&recipient) {
+            self.named.push(recipient);
+        }
+    }
 }
 
-/// Whom a text names: links written `[label](mention://agent|member/ID)` and `[label](mention://all/all)`. What
+/// Whom a text names: links written `[label](mention://agent|team|member/ID)` and `[label](mention://all/all)`. What
 /// stands in code, in the label of a link, or as a bare address names nobody.
 #[must_use]
 pub fn mentions(text: &str) -> Mentions {
@@ -101,8 +108,30 @@ mod tests {
 
     use super::*;
 
+    fn named(text: &str) -> Vec<String> {
+        let named = mentions(text).named.into_iter();
+        named.map(|recipient| recipient.to_string()).collect()
+    }
+
     fn agents(text: &str) -> Vec<String> {
-        mentions(text).agents
+        let named = mentions(text).named.into_iter();
+        named.map(|recipient| recipient.id).collect()
+    }
+
+    #[test]
+    fn teams_are_named_under_both_words() {
+        for (text, wanted) in [
+            ("[Core](mention://team/core)", &["team:core"][..]),
+            ("[Core](mention://squad/core)", &["team:core"]),
+            (
+                "[C](mention://squad/core) [C](mention://agent/core) [C](mention://team/core)",
+                &["team:core", "agent:core"],
+            ),
+            ("[Core](mention://team/Core)", &[]),
+            ("`[Core](mention://team/core)`", &[]),
+        ] {
+            assert_eq!(named(text), wanted, "{text}");
+        }
     }
 
     #[test]
@@ -154,7 +183,7 @@ mod tests {
         let text: String = (0..10_000)
             .map(|number| format!("[a](mention://agent/a{number}) "))
             .collect();
-        assert_eq!(mentions(&text).agents.len(), MENTIONS);
+        assert_eq!(mentions(&text).named.len(), MENTIONS);
     }
 
     #[test]
@@ -195,7 +224,7 @@ mod tests {
         ] {
             let text = part.repeat(COMMENT_BYTES / part.len());
             let named = mentions(&format!("{text}\n\n[a](mention://agent/a) {text}"));
-            assert!(named.agents.len() <= 1, "{part}");
+            assert!(named.named.len() <= 1, "{part}");
         }
     }
 
@@ -203,7 +232,7 @@ mod tests {
         #[test]
         fn no_text_breaks_it(text in "(\\PC|\n|`|\\[|\\]|\\(|mention://agent/[a-z]){0,200}") {
             let named = mentions(&text);
-            prop_assert!(named.agents.iter().all(|name| is_name(name)));
+            prop_assert!(named.named.iter().all(|each| is_name(&each.id)));
         }
 
         #[test]

@@ -20,11 +20,38 @@ impl<'a> Recipients<'a> {
     }
 }
 
+/// Who may wake an agent, as its object says.
+fn access(stated: &crds::Access) -> wake::Access {
+    let crds::Access { owner, invokers } = stated.clone();
+    wake::Access {
+        owner,
+        users: invokers.users,
+        groups: invokers.groups,
+        agents: invokers.agents,
+    }
+}
+
 impl wake::Directory for Recipients<'_> {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
         let agent = self.definitions.agent(self.namespace, name)?;
         Some(wake::AgentFacts {
             display_name: plain(package::display_name(&agent)),
+            access: agent.spec.access.as_ref().map(access),
         })
+    }
+
+    fn team(&self, name: &str) -> Option<wake::TeamFacts> {
+        let team = self.definitions.team(self.namespace, name)?;
+        Some(wake::TeamFacts {
+            leader: team.spec.leader.clone(),
+        })
+    }
+
+    fn requires_originator(&self) -> bool {
+        self.definitions.requires_originator(self.namespace)
+    }
+
+    fn max_queued(&self) -> Option<u32> {
+        self.definitions.max_queued(self.namespace)
     }
 }

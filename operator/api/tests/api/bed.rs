@@ -1,6 +1,6 @@
 //! A server and its store for each test, and short words for what the tests do with them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::{ApiState, Authority, Definitions, Limits, Mode, Parts, Readiness};
 use axum::Router;
 use axum::body::Body;
-use crds::{Agent, AgentTask, Runtime};
+use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
@@ -58,6 +58,10 @@ pub(crate) struct Cluster {
     pub(crate) tasks: Mutex<HashMap<String, Arc<AgentTask>>>,
     pub(crate) agents: Mutex<HashMap<String, Arc<Agent>>>,
     pub(crate) runtimes: Mutex<HashMap<String, Arc<Runtime>>>,
+    pub(crate) teams: Mutex<BTreeMap<String, Arc<AgentTeam>>>,
+    pub(crate) skills: Mutex<BTreeMap<String, Arc<Skill>>>,
+    pub(crate) requires_originator: AtomicBool,
+    pub(crate) max_queued: Mutex<Option<u32>>,
     pub(crate) is_being_listed: AtomicBool,
 }
 
@@ -102,6 +106,42 @@ impl Definitions for Cluster {
         names.sort_unstable();
         let first = names.into_iter().take(most);
         first.map(|name| Arc::clone(&agents[name])).collect()
+    }
+
+    fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>> {
+        let teams = self.teams.lock().unwrap();
+        teams.get(name).filter(|_| namespace == NAMESPACE).cloned()
+    }
+
+    fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
+        let teams = self.teams.lock().unwrap();
+        let there = teams.iter().filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
+        there.take(most).map(|(_, team)| Arc::clone(team)).collect()
+    }
+
+    fn requires_originator(&self, _namespace: &str) -> bool {
+        self.requires_originator.load(Ordering::Acquire)
+    }
+
+    fn max_queued(&self, namespace: &str) -> Option<u32> {
+        let most = *self.max_queued.lock().unwrap();
+        most.filter(|_| namespace == NAMESPACE)
+    }
+
+    fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>> {
+        let skills = self.skills.lock().unwrap();
+        skills.get(name).filter(|_| namespace == NAMESPACE).cloned()
+    }
+
+    fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>> {
+        let skills = self.skills.lock().unwrap();
+        let there = skills
+            .iter()
+            .filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
+        there
+            .take(most)
+            .map(|(_, skill)| Arc::clone(skill))
+            .collect()
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {
@@ -254,6 +294,13 @@ impl Bed {
         }
     }
 
+    /// With a folder for attachments, which goes with the second value.
+    pub(crate) fn with_files(&self) -> (Self, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let files = store::Files::open(folder.path()).unwrap();
+        (self.with(|parts| parts.files = Some(files)), folder)
+    }
+
     pub(crate) fn with_limits(&self, limits: Limits) -> Self {
         self.with(|parts| parts.limits = limits)
     }
@@ -280,6 +327,12 @@ impl Bed {
             .lock()
             .unwrap()
             .insert("claude".to_owned(), object("Runtime", "claude", "r", spec));
+    }
+
+    pub(crate) fn define_skill(&self, name: &str) {
+        let spec = json!({"description": "d", "files": [{"configMap": {"name": name}}]});
+        let skill = object("Skill", name, "s", &spec);
+        self.cluster.skills.lock().unwrap().insert(name.to_owned(), skill);
     }
 
     pub(crate) fn define_task(&self, name: &str, uid: &str) {
@@ -336,6 +389,7 @@ impl Bed {
                 name: "reviewer".to_owned(),
                 max_concurrent: 100,
             }],
+            share: store::Share::default(),
         };
         self.store
             .claim_next(&lane, &self.key, self.now())
@@ -482,6 +536,7 @@ fn parts(
         now: Arc::new(move || Timestamp::from_microsecond(micros.load(Ordering::SeqCst)).unwrap()),
         readiness: readiness.clone(),
         registry: Registry::with_prefix("mooring"),
+        files: None,
         limits: Limits::default(),
         shutdown: shutdown.clone(),
     }

@@ -11,7 +11,10 @@ pub(super) fn lines(wakes: &[WakeOutcome], names: &Names) -> String {
         return "Wakes nobody.\n".to_owned();
     }
     let lines = wakes.iter().map(|wake| {
-        let who = names.call(&wake.recipient);
+        let mut who = names.call(&wake.recipient);
+        if let Some(leader) = &wake.executes {
+            who = format!("{who}, by its leader {leader}");
+        }
         format!(
             "{}\n",
             text::line(&format!("Wakes {who}: {}", words(&wake.verdict)))
@@ -45,9 +48,15 @@ fn why(reason: BlockedReason) -> &'static str {
         BlockedReason::RoundLimit => {
             "these two have answered each other as often as they may; a person's comment goes on"
         }
+        BlockedReason::RootLimit => {
+            "agents have caused as many runs as they may after one word of a person; a person's comment goes on"
+        }
         BlockedReason::TooManyRecipients => "more are named than one write may wake",
         BlockedReason::NoOriginator => {
             "no person is behind it, and this workspace wakes agents for people only"
+        }
+        BlockedReason::QueueFull => {
+            "as many tasks wait in this workspace as may; say it again when some of them have begun"
         }
     }
 }
@@ -84,8 +93,10 @@ mod tests {
             BlockedReason::DepthLimit,
             BlockedReason::RateLimit,
             BlockedReason::RoundLimit,
+            BlockedReason::RootLimit,
             BlockedReason::TooManyRecipients,
             BlockedReason::NoOriginator,
+            BlockedReason::QueueFull,
         ]
         .map(|reason| WakeVerdict::Blocked { reason });
         let wakes: Vec<_> = verdicts
@@ -99,6 +110,14 @@ mod tests {
                 executes: None,
                 verdict,
             })
+            .chain([WakeOutcome {
+                recipient: Recipient {
+                    kind: RecipientKind::Team,
+                    id: "core".into(),
+                },
+                executes: Some("lead".into()),
+                verdict: WakeVerdict::Coalesced { task },
+            }])
             .collect();
         insta::assert_snapshot!("wakes", lines(&wakes, &Names::default()));
         assert_eq!(lines(&[], &Names::default()), "Wakes nobody.\n");

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crds::conditions::{self as merge, Status, Wanted};
 use crds::{AgentQuota, AgentQuotaStatus, QUOTA_NAME, READY, labels, quota_reason as reason};
 use jiff::Timestamp;
+use protocol::TaskState;
 use store::Share;
 
 use crate::catalog::Catalog;
@@ -47,8 +48,14 @@ fn limit(of: Option<i32>) -> Option<u32> {
     of.map(|limit| u32::try_from(limit).unwrap_or(0))
 }
 
-/// Something of a workspace's use has changed: it is counted soon, where somebody has set a limit.
-pub(crate) fn used(ctx: &Context, namespace: &str) {
+/// A task of a workspace is looked at, so what is used may have changed: it is counted soon, where somebody has set a
+/// limit, and one that does not wait any more makes room for one that found none.
+pub(crate) fn used(ctx: &Context, namespace: &str, state: TaskState) {
+    if state != TaskState::Queued
+        && let Some(object) = ctx.memory.let_in(namespace)
+    {
+        ctx.queue.add(object);
+    }
     if ctx.caches.quotas.get(namespace, QUOTA_NAME).is_some() {
         ctx.queue
             .add_after(Key::Quota(namespace.to_owned()), COUNTED_AFTER);

@@ -47,7 +47,7 @@ pub async fn make(ctx: &Context, seen: &Seen) -> Result<Option<Outcome>, Error> 
         session: seen.session_name.clone(),
         agent: row.agent.clone(),
     };
-    let wanted = build::task(&kin, row, cause);
+    let wanted = build::task(&kin, row, seen.subject(), cause);
     let namespace = &row.object.namespace;
     let made = match ctx
         .writes

@@ -2,12 +2,14 @@
 //!
 //! Each depends on the one before: policies, session, claim, Secret, pod. Every name is derived, so a pass that follows a crash finds what was done.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::names::{claim_name, secret_name};
 use crds::{AgentSession, AgentTask, Runtime, Skill};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt as _;
+use protocol::board::IssueKey;
 use protocol::{FailureClass, Outcome};
 use store::AttemptRow;
 
@@ -110,11 +112,13 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
         return Err(Stop::Blocked);
     };
     let skills = skills_of(ctx, &kin);
+    let git_secrets = git_secrets(ctx, seen).await?;
     let parts = PodParts {
         names: &names,
         runtime_name: &attempt.runtime,
         runtime: &runtime.spec,
         skills: &skills,
+        git_secrets: &git_secrets,
         ids: session.spec.ids,
         owner,
         last_node: seen.session.last_node.as_deref(),
@@ -128,6 +132,21 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
 }
 
 /// The Skills of the agent as it is defined now. One that does not exist is missed by the runner, which can say so.
+/// With which Secrets the agent logs in to the repositories of its issue's project.
+async fn git_secrets(ctx: &Context, seen: &Seen) -> Result<BTreeSet<String>, Stop> {
+    let key = &seen.session.key;
+    let issue: Option<IssueKey> = match SubjectKind::parse(&key.subject.kind) {
+        Some(SubjectKind::Issue) => key.subject.name.parse().ok(),
+        Some(SubjectKind::Key | SubjectKind::Chat | SubjectKind::QuickIssue) | None => None,
+    };
+    let Some(issue) = issue else {
+        return Ok(BTreeSet::new());
+    };
+    let found = ctx.store.repositories_of_issue(&key.namespace_uid, issue.number);
+    let secrets = found.await?.into_iter().filter_map(|each| each.credentials);
+    Ok(secrets.collect())
+}
+
 fn skills_of(ctx: &Context, kin: &Kin) -> Vec<Arc<Skill>> {
     let catalog = Catalog::new(ctx.caches.clone());
     let agent = catalog.agent(&kin.namespace, &kin.agent);

@@ -7,11 +7,13 @@ use sha2::{Digest as _, Sha256};
 use store::{NewTask, SessionKey, TaskObject};
 
 use super::{apply, birth, status};
-use crate::catalog::{Standing, standing};
+use crate::catalog::{Catalog, Standing, standing};
+use crate::claimer::SAFETY_LOOK;
 use crate::context::Context;
 use crate::error::Error;
-use crate::patch;
+use crate::watch::object_key;
 use crate::work::Done;
+use crate::patch;
 
 /// One pass of an object: enters it, or finds out that it is gone, and asks for a pass of its task.
 ///
@@ -60,10 +62,42 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
         }
         return Ok(Done::Settled);
     }
-    let entered = ctx.store.enter(new).await?;
-    ctx.memory.know(uid, entered.task);
-    ctx.look_at(entered.task);
-    Ok(Done::Settled)
+    enter(ctx, &object, new).await
+}
+
+/// Enters an object where the queue of its workspace has room.
+async fn enter(ctx: &Context, object: &AgentTask, new: NewTask) -> Result<Done, Error> {
+    let namespace = new.object.namespace.clone();
+    let most = Catalog::new(ctx.caches.clone()).max_queued(&namespace);
+    let mut is_known = true;
+    let mut entered = ctx.store.enter_within(new.clone(), most).await;
+    if let Err(store::Error::Full { .. }) = entered {
+        // Remembered before it is tried again: who makes room in between would not know of it.
+        is_known = ctx.memory.turn_away(&namespace, object_key(object));
+        entered = ctx.store.enter_within(new, most).await;
+    }
+    match entered {
+        Ok(entered) => {
+            let uid = object.uid().unwrap_or_default();
+            ctx.memory.know(&uid, entered.task);
+            ctx.look_at(entered.task);
+            Ok(Done::Settled)
+        }
+        Err(store::Error::Full { max }) => {
+            let old = object.status.clone().unwrap_or_default();
+            let generation = object.metadata.generation;
+            let wanted = status::queue_full(&old, generation, max, ctx.clock.now());
+            if patch::status_patch(&old, &wanted).is_some() {
+                apply::write_status(ctx, object, &wanted).await?;
+            }
+            Ok(if is_known {
+                Done::Settled
+            } else {
+                Done::LookAgain(SAFETY_LOOK)
+            })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// One pass of an object with a cause: its task was born in the store, or it has none.

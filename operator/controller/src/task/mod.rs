@@ -35,7 +35,7 @@ pub async fn pass(ctx: &Context, task: TaskId) -> Result<Done, Error> {
             tracing::debug!(task.id = %task, "an object names a task that the store does not know");
             return Ok(Done::Settled);
         };
-        quota::used(ctx, &seen.row.object.namespace);
+        quota::used(ctx, &seen.row.object.namespace, seen.row.state);
         if let Some(step) = decide::step(&seen, now) {
             match apply::step(ctx, &seen, step, now).await {
                 // It was claimed, opened or ended since it was read: what follows from that is seen by reading again.

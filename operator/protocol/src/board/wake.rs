@@ -58,10 +58,14 @@ pub enum BlockedReason {
     RateLimit,
     /// The same two agents have answered each other as often as they may without a person.
     RoundLimit,
+    /// As many runs were caused by agents after one thing that a person did as may be.
+    RootLimit,
     /// As many recipients were named as one write may wake.
     TooManyRecipients,
     /// No person is at the top of the chain of causes, and the workspace wants one.
     NoOriginator,
+    /// As many tasks wait in the workspace as may.
+    QueueFull,
 }
 
 /// Answer to a preview: what a write would do, before it is made.

@@ -6,7 +6,7 @@ use protocol::board::{
 };
 use protocol::{ChatId, MemberId, SessionPolicy, Subject, TaskId, limits};
 use uuid::Uuid;
-use wake::Directory;
+use wake::{Directory, Target};
 
 use super::{
     SUBJECT, Written, add, check_room, find, locked, missing, read_message, select_messages,
@@ -64,7 +64,7 @@ impl Store {
             .bind(now)
             .execute(&mut write)
             .await?;
-        let sent = send(&mut write, by, (id, &new.agent), &new.body, now).await?;
+        let sent = send(&mut write, by, (id, &new.agent), &new.body, directory, now).await?;
         requests::keep(&mut write, by, id.0, &[sent.1.clone()], now).await?;
         answer(write, by, member, id, sent).await
     }
@@ -103,7 +103,7 @@ impl Store {
                 ),
             });
         }
-        let sent = send(&mut write, by, (chat, &before.agent), body, now).await?;
+        let sent = send(&mut write, by, (chat, &before.agent), body, directory, now).await?;
         let place = Uuid::from_u128(sent.0.position.into());
         requests::keep(&mut write, by, place, &[sent.1.clone()], now).await?;
         answer(write, by, member, chat, sent).await
@@ -116,6 +116,7 @@ async fn send(
     by: &Acting,
     (chat, agent): (ChatId, &str),
     body: &str,
+    directory: &dyn Directory,
     now: Timestamp,
 ) -> Result<(ChatMessage, WakeOutcome), Error> {
     let birth = Birth {
@@ -127,6 +128,7 @@ async fn send(
         },
         policy: SessionPolicy::Resume,
         priority: PRIORITY,
+        max_queued: directory.max_queued(),
         now,
     };
     // The session too, so that nobody opens the package of the task that takes it in meanwhile.
@@ -149,7 +151,7 @@ async fn send(
             WakeVerdict::Queued { task: Some(task) }
         }
     };
-    Ok((message, wakes::outcome(agent, verdict)))
+    Ok((message, wakes::outcome(&Target::agent(agent), verdict)))
 }
 
 /// The task of a chat that takes in what is written.

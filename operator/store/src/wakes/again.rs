@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use protocol::board::{CauseKind, WakeVerdict};
 use protocol::{CommentId, FailureClass, SessionPolicy, TaskId};
 use uuid::Uuid;
+use wake::Target;
 
 use super::begin::Begin;
 use super::facts::chain;
@@ -58,8 +59,9 @@ impl Store {
         let row = row.ok_or_else(|| conflict("no issue woke it"))?;
         let issue = issues::locked_by_id(&mut write, row.issue).await?;
         let issue = issue.ok_or_else(missing)?;
-        let chain = chain(&mut write, &by.author, by.user.as_deref(), by.task).await?;
-        let agents = [row.agent.clone()];
+        let chain = chain(&mut write, &by.author, by.person(), by.task).await?;
+        let led = row.cause.team.as_deref();
+        let targets = [Target::leading(&row.agent, led)];
         let begin = Begin {
             workspace: &by.workspace,
             issue: &issue,
@@ -67,7 +69,7 @@ impl Store {
             evidence: Evidence::Person,
             comment: None,
             thread: row.reply_to(),
-            agents: &agents,
+            targets: &targets,
             suppress: &[],
             directory,
             limits: write.limits(),
@@ -97,6 +99,7 @@ impl Store {
             }
             .cause(&chain);
             cause.again_of = Some(task);
+            cause.team.clone_from(&row.cause.team);
             let done = wake(&mut write, begin.slot(&row.agent), &cause).await?;
             verdict = verdict.or(Some(done));
         }

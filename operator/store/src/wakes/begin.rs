@@ -2,20 +2,21 @@
 
 use jiff::Timestamp;
 use protocol::CommentId;
-use protocol::board::{CauseKind, Issue, WakeOutcome, WakeVerdict};
+use protocol::board::{BlockedReason, CauseKind, Issue, WakeOutcome, WakeVerdict};
 use uuid::Uuid;
-use wake::{Decision, Directory, Limits};
+use wake::{Decision, Directory, Limits, Target};
 
 use super::facts::{Asked, Chain, Looks, decide};
 use super::guards::{Stopped, stop};
 use super::outcome;
 use super::queue::{Wake, absorbing, wake};
 use super::row::{Cause, Evidence};
+use crate::shares;
 use crate::tasks::new_id;
 use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
 
-/// A write that means agents.
+/// A write that means agents or teams.
 #[derive(Clone, Copy)]
 pub(crate) struct Begin<'a> {
     pub(crate) workspace: &'a WorkspaceRef,
@@ -28,7 +29,7 @@ pub(crate) struct Begin<'a> {
     /// The thread that it is in.
     pub(crate) thread: Option<CommentId>,
     /// Who is meant.
-    pub(crate) agents: &'a [String],
+    pub(crate) targets: &'a [Target],
     /// Whom the author leaves out.
     pub(crate) suppress: &'a [String],
     pub(crate) directory: &'a dyn Directory,
@@ -46,21 +47,25 @@ impl<'a> Begin<'a> {
         let decided = self.decided(write, chain).await?;
         // Every write takes the sessions of an issue in the same order, so that no two wait for each other.
         let mut order: Vec<_> = decided.iter().collect();
-        order.sort_unstable_by(|one, other| one.agent.cmp(&other.agent));
-        let cause = self.cause(chain);
+        order.sort_unstable_by(|one, other| one.target.agent.cmp(&other.target.agent));
+        let mut cause = self.cause(chain);
         let mut outcomes = Vec::new();
-        for Decision { agent, blocked } in order {
-            let verdict = match *blocked {
-                Some(reason) => WakeVerdict::Blocked { reason },
-                None => wake(write, self.slot(agent), &cause).await?,
+        for decision in order {
+            let target = &decision.target;
+            let verdict = match to_wake(decision) {
+                Err(reason) => WakeVerdict::Blocked { reason },
+                Ok(agent) => {
+                    cause.team.clone_from(&target.team);
+                    wake(write, self.slot(agent), &cause).await?
+                }
             };
-            outcomes.push(outcome(agent, verdict));
+            outcomes.push(outcome(target, verdict));
         }
         // Told in the order in which they were meant.
         let place = |told: &WakeOutcome| {
             decided
                 .iter()
-                .position(|decision| decision.agent == told.recipient.id)
+                .position(|decision| decision.target.recipient == told.recipient)
         };
         outcomes.sort_by_key(place);
         Ok(outcomes)
@@ -93,25 +98,49 @@ impl<'a> Begin<'a> {
         chain: &Chain,
     ) -> Result<Vec<WakeOutcome>, Error> {
         let mut outcomes = Vec::new();
-        for Decision { agent, blocked } in decide(on, self.asked(chain)).await? {
-            let verdict = match blocked {
-                Some(reason) => WakeVerdict::Blocked { reason },
-                None => match absorbing(on.conn(), self.slot(&agent)).await? {
-                    Some(task) => WakeVerdict::Coalesced { task },
-                    None => WakeVerdict::Queued { task: None },
-                },
+        let mut queued = 0;
+        for decision in decide(on, self.asked(chain)).await? {
+            let verdict = match to_wake(&decision) {
+                Err(reason) => WakeVerdict::Blocked { reason },
+                Ok(agent) => {
+                    let verdict = self.would_wake(on, agent, queued).await?;
+                    queued += u32::from(matches!(verdict, WakeVerdict::Queued { .. }));
+                    verdict
+                }
             };
-            outcomes.push(outcome(&agent, verdict));
+            outcomes.push(outcome(&decision.target, verdict));
         }
         Ok(outcomes)
     }
 
+    /// What would become of one that is woken, when the same write has queued so many before it.
+    async fn would_wake(
+        &self,
+        on: &mut impl Looks,
+        agent: &str,
+        queued: u32,
+    ) -> Result<WakeVerdict, Error> {
+        if let Some(task) = absorbing(on.conn(), self.slot(agent)).await? {
+            return Ok(WakeVerdict::Coalesced { task });
+        }
+        // With those before it, as many fewer may wait already.
+        let max = self.max_queued().map(|max| max.saturating_sub(queued));
+        let has_room = shares::has_room(on.conn(), &self.workspace.namespace_uid, max).await?;
+        Ok(if has_room {
+            WakeVerdict::Queued { task: None }
+        } else {
+            WakeVerdict::Blocked {
+                reason: BlockedReason::QueueFull,
+            }
+        })
+    }
+
     fn asked<'b>(&'b self, chain: &'b Chain) -> Asked<'b> {
         Asked {
-            issue: self.issue.id,
+            issue: self.issue,
             chain,
             evidence: self.evidence,
-            agents: self.agents,
+            targets: self.targets,
             suppress: self.suppress,
             directory: self.directory,
             limits: self.limits,
@@ -129,12 +158,26 @@ impl<'a> Begin<'a> {
             issue: self.issue,
             agent,
             thread,
+            max_queued: self.max_queued(),
+        }
+    }
+
+    /// Tasks that may wait in the workspace. What comes back to somebody who waits for it is never refused: nobody
+    /// would hear of that.
+    fn max_queued(&self) -> Option<u32> {
+        match self.evidence {
+            Evidence::Person | Evidence::Delegation => self.directory.max_queued(),
+            Evidence::HandBack | Evidence::Children => None,
         }
     }
 
     pub(super) fn cause(&self, chain: &Chain) -> Cause {
         // What a person does is the top of a chain, by its comment or by an id of its own.
-        let own = || self.comment.map(|comment| comment.0).or(new_id(self.now).ok());
+        let own = || {
+            self.comment
+                .map(|comment| comment.0)
+                .or(new_id(self.now).ok())
+        };
         Cause {
             kind: self.kind,
             comment: self.comment,
@@ -147,6 +190,16 @@ impl<'a> Begin<'a> {
             at: self.now,
             root: chain.root.or_else(own),
             again_of: None,
+            team: None,
         }
+    }
+}
+
+/// The agent that a decision wakes, or why it wakes nobody.
+fn to_wake(decision: &Decision) -> Result<&str, BlockedReason> {
+    match (decision.blocked, &decision.target.agent) {
+        (Some(reason), _) => Err(reason),
+        (None, Some(agent)) => Ok(agent),
+        (None, None) => Err(BlockedReason::NotAvailable),
     }
 }

@@ -43,9 +43,10 @@ impl Store {
         let again = match row.cause.again_of {
             Some(task) => Some(board::Again {
                 task,
-                failure: self.task(task).await?.and_then(|task| {
-                    task.verdict.and_then(|verdict| verdict.outcome.class())
-                }),
+                failure: self
+                    .task(task)
+                    .await?
+                    .and_then(|task| task.verdict.and_then(|verdict| verdict.outcome.class())),
             }),
             None => None,
         };
@@ -59,7 +60,11 @@ impl Store {
             title: issue.title,
             status: issue.status,
             author: row.cause.author.clone(),
-            originator: row.cause.originator.clone(),
+            originator: row
+                .cause
+                .originator
+                .as_ref()
+                .map(|person| person.user.clone()),
             comment,
             coalesced: taken,
             cut,
@@ -99,6 +104,17 @@ impl Store {
     ) -> Result<Option<(CauseKind, Option<CommentId>)>, Error> {
         let row = WakeRow::find(&mut self.reader().await?, task).await?;
         Ok(row.map(|row| (row.cause.kind, row.cause.comment)))
+    }
+}
+
+impl Store {
+    /// The team that a task was woken to lead; `None` for one that was woken for itself, or not born here.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub async fn led_team(&self, task: TaskId) -> Result<Option<String>, Error> {
+        let row = WakeRow::find(&mut self.reader().await?, task).await?;
+        Ok(row.and_then(|row| row.cause.team))
     }
 }
 

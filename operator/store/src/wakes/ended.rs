@@ -5,7 +5,7 @@ use protocol::board::{Author, AuthorKind, CauseKind, InboxKind, Issue};
 use protocol::{CommentId, FailureClass, IssueId, TaskId, Verdict};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
-use wake::{AgentFacts, Directory, Ended, HandBack};
+use wake::{AgentFacts, Directory, Ended, HandBack, Target};
 
 use super::begin::Begin;
 use super::facts::{Chain, chain};
@@ -33,6 +33,8 @@ pub(crate) struct Locked {
 /// An agent that asked for a run.
 struct Asker {
     agent: String,
+    /// The team that it led when it did.
+    team: Option<String>,
     /// Its own issue, where that is another one, and the thread to answer in.
     elsewhere: Option<(Issue, Option<CommentId>)>,
 }
@@ -107,7 +109,7 @@ pub(crate) async fn lock_issues(write: &mut Write, task: TaskId) -> Result<Optio
 
 async fn causes(write: &mut Write, task: TaskId) -> Result<Vec<Cause>, Error> {
     const LIST: &str = "SELECT cause_kind, comment, author_kind, author_id, author_name, author_task, originator, \
-        accountable, evidence, depth, woken_at, root, again_of FROM wake_causes WHERE task = $1 \
+        accountable, evidence, depth, woken_at, root, again_of, originator_groups, team FROM wake_causes WHERE task = $1 \
         ORDER BY number DESC LIMIT $2";
     let list = query("list the causes of a task", LIST)
         .bind(task)
@@ -120,6 +122,7 @@ async fn asker(write: &mut Write, here: &Issue, cause: Cause) -> Result<Asker, E
         Some(task) => WakeRow::find(&mut *write, task).await?,
         None => None,
     };
+    let team = asked_in.as_ref().and_then(|row| row.cause.team.clone());
     let elsewhere = match asked_in.filter(|row| row.issue != here.id) {
         Some(row) => issues::locked_by_id(write, row.issue)
             .await?
@@ -128,6 +131,7 @@ async fn asker(write: &mut Write, here: &Issue, cause: Cause) -> Result<Asker, E
     };
     Ok(Asker {
         agent: cause.author.id,
+        team,
         elsewhere,
     })
 }
@@ -195,9 +199,9 @@ async fn tell_people(
         .collect();
     if members.is_empty()
         && !hears_agent
-        && let Some(user) = &locked.row.cause.originator
+        && let Some(person) = &locked.row.cause.originator
     {
-        let member = crate::members::of_user(&mut *write, workspace, user).await?;
+        let member = crate::members::of_user(&mut *write, workspace, &person.user).await?;
         members.extend(member.map(|member| member.id));
     }
     for member in members {
@@ -241,7 +245,7 @@ async fn give_back(
         Some((issue, thread)) => (issue, *thread),
         None => (&locked.issue, locked.row.reply_to()),
     };
-    let agents = [asker.agent.clone()];
+    let targets = [Target::leading(&asker.agent, asker.team.as_deref())];
     let begin = Begin {
         workspace,
         issue,
@@ -249,7 +253,7 @@ async fn give_back(
         evidence: Evidence::HandBack,
         comment: None,
         thread,
-        agents: &agents,
+        targets: &targets,
         suppress: &[],
         directory: &Asking,
         limits: write.limits(),

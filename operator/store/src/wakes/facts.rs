@@ -4,12 +4,12 @@ use jiff::{Timestamp, ToSpan as _};
 use protocol::board::{Author, AuthorKind, Issue};
 use protocol::{IssueId, TaskId};
 use uuid::Uuid;
-use wake::{Asker, Candidate, Decision, Directory, Limits};
+use wake::{Asker, Candidate, Decision, Directory, Limits, Person, Principal, Target};
 
 use super::row::{Evidence, WakeRow};
-use crate::Error;
 use crate::db::{Conn, Reader, query};
 use crate::writes::Write;
+use crate::{Error, quick};
 
 /// What statements run on: a look, or a write that has begun.
 pub(crate) trait Looks: Send {
@@ -34,7 +34,7 @@ pub(crate) struct Chain {
     pub(crate) author: Author,
     pub(crate) task: Option<TaskId>,
     /// The user at the top.
-    pub(crate) originator: Option<String>,
+    pub(crate) originator: Option<Person>,
     /// What woke the author, when it is an agent whose task was born here.
     behind: Option<WakeRow>,
     /// Agents in the chain so far, since a person last said something.
@@ -43,11 +43,11 @@ pub(crate) struct Chain {
     pub(super) root: Option<Uuid>,
 }
 
-/// The chain behind an author. `user` is who a person is for Kubernetes, `task` that of an agent.
+/// The chain behind an author. `person` is who a person is for Kubernetes, `task` that of an agent.
 pub(crate) async fn chain(
     on: &mut impl Looks,
     author: &Author,
-    user: Option<&str>,
+    person: Option<Person>,
     task: Option<TaskId>,
 ) -> Result<Chain, Error> {
     let behind = match task {
@@ -63,10 +63,16 @@ pub(crate) async fn chain(
         None => (0, task.map(|task| task.0)),
     };
     let originator = match author.kind {
-        AuthorKind::Member => user.map(str::to_owned),
-        AuthorKind::Agent | AuthorKind::System => {
-            behind.as_ref().and_then(|row| row.cause.originator.clone())
-        }
+        AuthorKind::Member => person,
+        AuthorKind::Agent | AuthorKind::System => match (&behind, task) {
+            (Some(row), _) => row.cause.originator.clone(),
+            // A person asked it for an issue: no issue is behind it yet.
+            (None, Some(task)) => {
+                let asked = quick::asked_by(on.conn(), task).await?;
+                asked.map(|(user, groups)| Person { user, groups })
+            }
+            (None, None) => None,
+        },
     };
     Ok(Chain {
         author: author.clone(),
@@ -100,11 +106,26 @@ impl Chain {
 
     /// The user who answers for a wake: who is at the top of the chain, else the person who made the issue.
     pub(crate) fn accountable(&self, issue: &Issue) -> Option<String> {
-        let creator = || match issue.creator.kind {
-            AuthorKind::Member => Some(issue.creator.name.clone()),
-            AuthorKind::Agent | AuthorKind::System => None,
+        let creator = || person_of(&issue.creator);
+        let originator = self.originator.as_ref();
+        originator
+            .map(|person| person.user.clone())
+            .or_else(creator)
+    }
+
+    /// By whose right agents are woken on an issue that somebody made.
+    pub(crate) fn principal(&self, creator: &Author) -> Principal {
+        let mooring = || Principal::Mooring {
+            accountable: person_of(creator),
         };
-        self.originator.clone().or_else(creator)
+        match (self.author.kind, &self.originator) {
+            (AuthorKind::Member, Some(person)) => Principal::Person(person.clone()),
+            (AuthorKind::Agent, originator) => Principal::Agent {
+                name: self.author.id.clone(),
+                originator: originator.clone(),
+            },
+            (AuthorKind::Member, None) | (AuthorKind::System, _) => mooring(),
+        }
     }
 
     /// The issue that an author who is an agent works on.
@@ -121,15 +142,23 @@ impl Chain {
     }
 }
 
+/// What a person is called as an author: the user name.
+fn person_of(author: &Author) -> Option<String> {
+    match author.kind {
+        AuthorKind::Member => Some(author.name.clone()),
+        AuthorKind::Agent | AuthorKind::System => None,
+    }
+}
+
 /// A question whether agents are woken.
 pub(crate) struct Asked<'a> {
     /// Where.
-    pub(crate) issue: IssueId,
+    pub(crate) issue: &'a Issue,
     /// By whom.
     pub(crate) chain: &'a Chain,
     pub(crate) evidence: Evidence,
     /// Who is meant.
-    pub(crate) agents: &'a [String],
+    pub(crate) targets: &'a [Target],
     /// Whom the author leaves out.
     pub(crate) suppress: &'a [String],
     pub(crate) directory: &'a dyn Directory,
@@ -137,24 +166,25 @@ pub(crate) struct Asked<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// Decides for each of the agents that are meant.
+/// Decides for each of those who are meant.
 pub(crate) async fn decide(on: &mut impl Looks, asked: Asked<'_>) -> Result<Vec<Decision>, Error> {
-    if asked.agents.is_empty() {
+    if asked.targets.is_empty() {
         return Ok(Vec::new());
     }
     let (asker, candidates) = match asked.chain.author.kind {
         AuthorKind::Member => (
             Asker::Person,
             asked
-                .agents
+                .targets
                 .iter()
-                .map(|agent| candidate(agent, 0))
+                .map(|target| candidate(target, 0))
                 .collect(),
         ),
         AuthorKind::Agent | AuthorKind::System => among_agents(on, &asked).await?,
     };
     Ok(wake::judge(
         &asker,
+        &asked.chain.principal(&asked.issue.creator),
         &candidates,
         asked.suppress,
         asked.directory,
@@ -167,12 +197,17 @@ async fn among_agents(
     on: &mut impl Looks,
     asked: &Asked<'_>,
 ) -> Result<(Asker, Vec<Candidate>), Error> {
-    let (chain, issue, limits) = (asked.chain, asked.issue, asked.limits);
+    let (chain, issue, limits) = (asked.chain, asked.issue.id, asked.limits);
     let said = said_at(person_said(on, issue).await?);
     let mut candidates = Vec::new();
-    for agent in asked.agents {
-        let rounds = rounds(on, issue, (&chain.author.id, agent), said, limits.rounds).await?;
-        candidates.push(candidate(agent, rounds));
+    for target in asked.targets {
+        let rounds = match &target.agent {
+            Some(agent) => {
+                rounds(on, issue, (&chain.author.id, agent), said, limits.rounds).await?
+            }
+            None => 0,
+        };
+        candidates.push(candidate(target, rounds));
     }
     let hour = asked.now.checked_sub(1.hour()).unwrap_or(Timestamp::MIN);
     let since = said.max(hour);
@@ -197,9 +232,9 @@ async fn among_agents(
     Ok((asker, candidates))
 }
 
-fn candidate(agent: &str, rounds: u32) -> Candidate {
+fn candidate(target: &Target, rounds: u32) -> Candidate {
     Candidate {
-        agent: agent.to_owned(),
+        target: target.clone(),
         rounds,
     }
 }
@@ -226,7 +261,9 @@ fn said_at(said: Option<(Timestamp, Uuid)>) -> Timestamp {
 async fn runs_of_root(on: &mut impl Looks, root: Uuid, limit: u32) -> Result<u32, Error> {
     const RUNS: &str = "SELECT count(*) AS runs FROM (SELECT 1 FROM wakes WHERE root = $1 AND author_kind = 'agent' \
         LIMIT $2) AS counted";
-    let count = query("count what came of a root", RUNS).bind(root).bind(limit);
+    let count = query("count what came of a root", RUNS)
+        .bind(root)
+        .bind(limit);
     count.one(on.conn()).await?.u32("runs")
 }
 

@@ -41,8 +41,9 @@ pub(crate) async fn stop(write: &mut Write, stopped: Stopped<'_>) -> Result<(), 
             continue;
         };
         let by = &stopped.chain.author.id;
-        if is_new(write, &stopped, guard, by, &decision.agent).await? {
-            let text = wake::stopped(guard, stopped.limits, by, &decision.agent);
+        let agent = decision.target.agent.as_deref().unwrap_or_default();
+        if is_new(write, &stopped, guard, by, agent).await? {
+            let text = wake::stopped(guard, stopped.limits, by, agent);
             let said = comments::say(
                 write,
                 stopped.issue,
@@ -114,10 +115,10 @@ async fn is_new_for(
 }
 
 async fn tell(write: &mut Write, stopped: &Stopped<'_>, said: CommentId) -> Result<(), Error> {
-    let Some(user) = &stopped.chain.originator else {
+    let Some(person) = &stopped.chain.originator else {
         return Ok(());
     };
-    let Some(member) = members::of_user(&mut *write, stopped.workspace, user).await? else {
+    let Some(member) = members::of_user(&mut *write, stopped.workspace, &person.user).await? else {
         return Ok(());
     };
     let notice = Notice {

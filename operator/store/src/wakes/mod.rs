@@ -17,26 +17,32 @@ mod row;
 mod withdraw;
 mod written;
 
+pub use again::Again;
 pub(crate) use begin::Begin;
 pub(crate) use ended::{Locked, Over, ended, lock_issues, opened};
 pub(crate) use facts::{Looks, chain};
 pub(crate) use guards::reset;
 pub(crate) use row::Evidence;
-pub use again::Again;
-pub(crate) use withdraw::{caused_by, close, withdraw};
+pub(crate) use withdraw::{Caused, caused_by, close, lead, withdraw};
 pub(crate) use written::{IssueWrite, after_issue_write};
 
 use protocol::TaskId;
-use protocol::board::{Recipient, RecipientKind, WakeOutcome, WakeVerdict};
+use protocol::board::{RecipientKind, WakeOutcome, WakeVerdict};
+use wake::Target;
 
-/// What is told of a wake.
-pub(crate) fn outcome(agent: &str, verdict: WakeVerdict) -> WakeOutcome {
+/// What is told of a wake. Who leads a team is told with what becomes of it, and not with that nothing does.
+pub(crate) fn outcome(target: &Target, verdict: WakeVerdict) -> WakeOutcome {
+    let is_woken = match verdict {
+        WakeVerdict::Queued { .. } | WakeVerdict::Coalesced { .. } => true,
+        WakeVerdict::Blocked { .. } => false,
+    };
+    let leader = match target.recipient.kind {
+        RecipientKind::Team => target.agent.clone(),
+        RecipientKind::Agent | RecipientKind::Member => None,
+    };
     WakeOutcome {
-        recipient: Recipient {
-            kind: RecipientKind::Agent,
-            id: agent.to_owned(),
-        },
-        executes: None,
+        recipient: target.recipient.clone(),
+        executes: leader.filter(|_| is_woken),
         verdict,
     }
 }

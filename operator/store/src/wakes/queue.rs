@@ -1,6 +1,6 @@
 //! Queueing: the task of a slot takes in what comes, or a new one is born.
 
-use protocol::board::{Issue, WakeVerdict};
+use protocol::board::{BlockedReason, Issue, WakeVerdict};
 use protocol::{SessionPolicy, Subject, TaskId};
 use uuid::Uuid;
 
@@ -8,6 +8,7 @@ use super::object_name;
 use super::row::Cause;
 use crate::db::{Conn, query};
 use crate::sessions::{self, SessionKey};
+use crate::shares;
 use crate::tasks::{self, NewTask, TaskObject, new_id};
 use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
@@ -24,6 +25,8 @@ pub(crate) struct Wake<'a> {
     pub(crate) agent: &'a str,
     /// The thread that it belongs to; the id of the issue for none.
     pub(crate) thread: Uuid,
+    /// Tasks that may wait in the workspace for it to be one more.
+    pub(crate) max_queued: Option<u32>,
 }
 
 /// The task that would take in what comes for this agent here: the one of the thread, else one that belongs to no
@@ -79,6 +82,11 @@ pub(crate) async fn wake(
         write.changed(task);
         return Ok(WakeVerdict::Coalesced { task });
     }
+    if !shares::has_room(&mut *write, &key.namespace_uid, wake.max_queued).await? {
+        return Ok(WakeVerdict::Blocked {
+            reason: BlockedReason::QueueFull,
+        });
+    }
     let task = born(write, wake, key, cause).await?;
     sessions::choose_head(write, session).await?;
     write.changed(task);
@@ -92,8 +100,9 @@ async fn born(
     cause: &Cause,
 ) -> Result<TaskId, Error> {
     const INSERT: &str = "INSERT INTO wakes (cause_kind, comment, author_kind, author_id, author_name, author_task, \
-        originator, accountable, evidence, depth, woken_at, root, again_of, task, namespace_uid, agent, issue, thread) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)";
+        originator, accountable, evidence, depth, woken_at, root, again_of, originator_groups, team, \
+        task, namespace_uid, agent, issue, thread) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)";
     let task = TaskId(new_id(cause.at)?);
     let new = NewTask {
         object: TaskObject {
@@ -113,7 +122,7 @@ async fn born(
     // Its own id, until it has an object: the column takes no two alike, and this one is like no other.
     tasks::insert(write, task, &task.to_string(), &new).await?;
     cause
-        .bind(query("wake an agent", INSERT))
+        .bind(query("wake an agent", INSERT))?
         .bind(task)
         .bind(wake.workspace.namespace_uid.as_str())
         .bind(wake.agent)
@@ -132,21 +141,25 @@ async fn add_cause(
     cause: &Cause,
 ) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO wake_causes (cause_kind, comment, author_kind, author_id, author_name, author_task, \
-        originator, accountable, evidence, depth, woken_at, root, again_of, task, agent, number) \
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, COALESCE(MAX(number), 0) + 1 \
-        FROM wake_causes WHERE task = $14";
-    let insert = cause.bind(query("add a cause", INSERT));
+        originator, accountable, evidence, depth, woken_at, root, again_of, originator_groups, team, \
+        task, agent, number) \
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+        COALESCE(MAX(number), 0) + 1 FROM wake_causes WHERE task = $16";
+    let insert = cause.bind(query("add a cause", INSERT))?;
     insert.bind(task).bind(agent).execute(write).await?;
     Ok(())
 }
 
-/// The cause that counts, and the thread of its comment: the newest comment, else the newest of all.
+/// The cause that counts, and the thread of its comment: the newest comment, else the newest of all. Who was woken to
+/// lead a team by any of them leads it.
 pub(super) async fn newest(
     on: impl Into<Conn<'_>>,
     task: TaskId,
 ) -> Result<Option<(Cause, Option<Uuid>)>, Error> {
     const NEWEST: &str = "SELECT cause_kind, comment, author_kind, author_id, author_name, author_task, originator, \
-        accountable, evidence, depth, woken_at, root, again_of, \
+        accountable, evidence, depth, woken_at, root, again_of, originator_groups, \
+        COALESCE(team, (SELECT led.team FROM wake_causes AS led WHERE led.task = wake_causes.task \
+        AND led.team IS NOT NULL ORDER BY led.number DESC LIMIT 1)) AS team, \
         (SELECT thread FROM comments WHERE comments.id = wake_causes.comment) AS thread \
         FROM wake_causes WHERE task = $1 ORDER BY CASE WHEN comment IS NULL THEN 1 ELSE 0 END, number DESC LIMIT 1";
     let find = query("find the cause that counts", NEWEST).bind(task);
@@ -165,9 +178,9 @@ pub(super) async fn stamp(
 ) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE wakes SET cause_kind = $1, comment = $2, author_kind = $3, author_id = $4, \
         author_name = $5, author_task = $6, originator = $7, accountable = $8, evidence = $9, depth = $10, \
-        woken_at = $11, root = $12, again_of = $13, thread = $15 WHERE task = $14";
+        woken_at = $11, root = $12, again_of = $13, originator_groups = $14, team = $15, thread = $17 WHERE task = $16";
     cause
-        .bind(query("name the cause that counts", UPDATE))
+        .bind(query("name the cause that counts", UPDATE))?
         .bind(task)
         .bind(thread)
         .execute(write)

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use protocol::board::{Author, CauseKind};
 use protocol::{CommentId, IssueId, TaskId};
 use uuid::Uuid;
+use wake::Person;
 
 use crate::Error;
-use crate::db::{Conn, Query, Row, query};
+use crate::db::{Conn, Query, Row, query, to_json};
 use crate::issues::read_author;
 
 /// What makes a cause one.
@@ -55,7 +56,7 @@ pub(crate) struct Cause {
     /// The task in which an agent did.
     pub(crate) author_task: Option<TaskId>,
     /// The user at the top of the chain.
-    pub(crate) originator: Option<String>,
+    pub(crate) originator: Option<Person>,
     /// The user who answers for it.
     pub(crate) accountable: Option<String>,
     pub(crate) evidence: Evidence,
@@ -66,6 +67,8 @@ pub(crate) struct Cause {
     pub(crate) root: Option<Uuid>,
     /// The task that is to be done again.
     pub(crate) again_of: Option<TaskId>,
+    /// The team that the agent is woken to lead.
+    pub(crate) team: Option<String>,
 }
 
 impl Cause {
@@ -75,33 +78,47 @@ impl Cause {
             comment: row.get::<Option<Uuid>>("comment")?.map(CommentId),
             author: read_author(row)?,
             author_task: row.get::<Option<Uuid>>("author_task")?.map(TaskId),
-            originator: row.get("originator")?,
+            originator: originator(row)?,
             accountable: row.get("accountable")?,
             evidence: row.word("evidence", Evidence::parse)?,
             depth: row.u32("depth")?,
             at: row.time("woken_at")?,
             root: row.get("root")?,
             again_of: row.get::<Option<Uuid>>("again_of")?.map(TaskId),
+            team: row.get("team")?,
         })
     }
 
     /// Binds the columns of a cause, in the order in which every statement names them.
-    pub(super) fn bind(&self, query: Query) -> Query {
-        query
+    pub(super) fn bind(&self, query: Query) -> Result<Query, Error> {
+        let originator = self.originator.as_ref();
+        let groups = originator.map(|person| to_json("groups", &person.groups));
+        Ok(query
             .bind(self.kind.as_str())
             .bind(self.comment)
             .bind(self.author.kind.as_str())
             .bind(self.author.id.as_str())
             .bind(self.author.name.as_str())
             .bind(self.author_task)
-            .bind(self.originator.as_deref())
+            .bind(originator.map(|person| person.user.as_str()))
             .bind(self.accountable.as_deref())
             .bind(self.evidence.as_str())
             .bind(self.depth)
             .bind(self.at)
             .bind(self.root)
             .bind(self.again_of)
+            .bind(groups.transpose()?)
+            .bind(self.team.as_deref()))
     }
+}
+
+/// Rows from before groups were kept have none.
+fn originator(row: &Row) -> Result<Option<Person>, Error> {
+    let Some(user) = row.get("originator")? else {
+        return Ok(None);
+    };
+    let groups = row.json_opt("originator_groups")?.unwrap_or_default();
+    Ok(Some(Person { user, groups }))
 }
 
 /// A task that causes woke.
@@ -141,7 +158,7 @@ impl WakeRow {
     /// Of a task; `None` for one that was not born here.
     pub(crate) async fn find(on: impl Into<Conn<'_>>, task: TaskId) -> Result<Option<Self>, Error> {
         const FIND: &str = "SELECT task, agent, issue, thread, absorbing, cause_kind, comment, author_kind, author_id, \
-            author_name, author_task, originator, accountable, evidence, depth, woken_at, root, again_of, opened_at, shown_hash \
+            author_name, author_task, originator, accountable, evidence, depth, woken_at, root, again_of, originator_groups, team, opened_at, shown_hash \
             FROM wakes WHERE task = $1";
         let find = query("read what woke a task", FIND).bind(task);
         find.optional(on)

@@ -1,7 +1,7 @@
 //! What a comment or an assignment caused is taken back, as long as nobody has begun with it.
 
 use jiff::Timestamp;
-use protocol::board::CauseKind;
+use protocol::board::{CauseKind, Recipient, RecipientKind};
 use protocol::{CommentId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 
 use super::queue::{newest, stamp};
@@ -17,6 +17,8 @@ pub(crate) struct Caused {
     pub(crate) task: TaskId,
     number: i64,
     pub(crate) agent: String,
+    /// The team that it is to lead.
+    pub(crate) team: Option<String>,
     pub(crate) evidence: Evidence,
     /// True while it can be taken back.
     pub(crate) absorbing: bool,
@@ -28,29 +30,38 @@ pub(crate) async fn caused_by(
     comment: CommentId,
 ) -> Result<Vec<Caused>, Error> {
     const LIST: &str = "SELECT wake_causes.task AS task, number, wake_causes.agent AS agent, \
-        wake_causes.evidence AS evidence, absorbing FROM wake_causes \
+        wake_causes.team AS team, wake_causes.evidence AS evidence, absorbing FROM wake_causes \
         JOIN wakes ON wakes.task = wake_causes.task WHERE wake_causes.comment = $1 ORDER BY wake_causes.task";
     let list = query("find what a comment caused", LIST).bind(comment);
     list.all(on).await?.iter().map(read).collect()
 }
 
-/// What the assignment of an issue to an agent has caused that can be taken back.
+/// What the assignment of an issue to an agent or a team has caused that can be taken back.
 pub(super) async fn caused_by_assignment(
     on: impl Into<Conn<'_>>,
-    namespace_uid: &str,
     issue: IssueId,
-    agent: &str,
+    had: &Recipient,
 ) -> Result<Vec<Caused>, Error> {
     const LIST: &str = "SELECT wake_causes.task AS task, number, wake_causes.agent AS agent, \
-        wake_causes.evidence AS evidence, absorbing FROM wakes \
-        JOIN wake_causes ON wake_causes.task = wakes.task WHERE namespace_uid = $1 AND wakes.agent = $2 \
-        AND issue = $3 AND absorbing AND wake_causes.cause_kind = $4 ORDER BY wake_causes.task";
+        wake_causes.team AS team, wake_causes.evidence AS evidence, absorbing FROM wakes \
+        JOIN wake_causes ON wake_causes.task = wakes.task WHERE issue = $1 AND absorbing \
+        AND wake_causes.cause_kind = $2 ORDER BY wake_causes.task";
     let list = query("find what an assignment caused", LIST)
-        .bind(namespace_uid)
-        .bind(agent)
         .bind(issue)
         .bind(CauseKind::Assignment.as_str());
-    list.all(on).await?.iter().map(read).collect()
+    let all: Vec<Caused> = list
+        .all(on)
+        .await?
+        .iter()
+        .map(read)
+        .collect::<Result<_, _>>()?;
+    // Who leads a team now need not be who was woken for it.
+    let is_of = |caused: &Caused| match had.kind {
+        RecipientKind::Agent => caused.team.is_none() && caused.agent == had.id,
+        RecipientKind::Team => caused.team.as_ref() == Some(&had.id),
+        RecipientKind::Member => false,
+    };
+    Ok(all.into_iter().filter(is_of).collect())
 }
 
 fn read(row: &Row) -> Result<Caused, Error> {
@@ -58,6 +69,7 @@ fn read(row: &Row) -> Result<Caused, Error> {
         task: TaskId(row.get("task")?),
         number: row.get("number")?,
         agent: row.get("agent")?,
+        team: row.get("team")?,
         evidence: row.word("evidence", Evidence::parse)?,
         absorbing: row.get("absorbing")?,
     })
@@ -103,6 +115,25 @@ pub(crate) async fn withdraw(
     // The task's own row before what woke it, as everywhere: whoever binds its object waits for both, too.
     verdicts::cancel(write, &task, &session, &verdict, now).await?;
     close(write, caused.task).await
+}
+
+/// What a text now means otherwise: as the leader of a team, or as itself.
+pub(crate) async fn lead(
+    write: &mut Write,
+    caused: &Caused,
+    team: Option<&str>,
+) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE wake_causes SET team = $3 WHERE task = $1 AND number = $2";
+    let update = query("say which team a cause is for", UPDATE)
+        .bind(caused.task)
+        .bind(caused.number);
+    update.bind(team).execute(&mut *write).await?;
+    let row = WakeRow::find(&mut *write, caused.task).await?;
+    let newest = newest(&mut *write, caused.task).await?;
+    if let (Some(row), Some((cause, _))) = (row, newest) {
+        stamp(write, caused.task, &cause, row.thread).await?;
+    }
+    Ok(())
 }
 
 /// Whether another task of the agent waits for what belongs to no thread.

@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use protocol::IssueId;
 use protocol::board::{CauseKind, Issue, RecipientKind, WakeOutcome};
+use wake::Target;
 
 use super::begin::Begin;
 use super::facts::{Chain, chain};
 use super::row::Evidence;
 use super::withdraw::{caused_by_assignment, withdraw};
-use crate::db::query;
+use crate::db::{Row, query};
 use crate::writes::Write;
 use crate::{Acting, Error, comments, issues};
 
@@ -29,7 +30,7 @@ pub(crate) async fn after_issue_write(
     on: IssueWrite<'_>,
 ) -> Result<Vec<WakeOutcome>, Error> {
     let by = on.by;
-    let chain = chain(write, &by.author, by.user.as_deref(), by.task).await?;
+    let chain = chain(write, &by.author, by.person(), by.task).await?;
     take_back(write, &on).await?;
     let mut outcomes = assigned(write, &on, &chain).await?;
     outcomes.extend(child_closed(write, &on, &chain).await?);
@@ -42,11 +43,10 @@ async fn take_back(write: &mut Write, on: &IssueWrite<'_>) -> Result<(), Error> 
     let Some(had) = had.filter(|had| Some(*had) != on.after.assignee.as_ref()) else {
         return Ok(());
     };
-    if had.kind != RecipientKind::Agent {
+    if had.kind == RecipientKind::Member {
         return Ok(());
     }
-    let namespace = &on.by.workspace.namespace_uid;
-    for caused in caused_by_assignment(&mut *write, namespace, on.after.id, &had.id).await? {
+    for caused in caused_by_assignment(&mut *write, on.after.id, had).await? {
         let why = "the issue was given to somebody else before the agent had begun";
         withdraw(write, &caused, why, on.now).await?;
     }
@@ -73,7 +73,7 @@ async fn assigned(
         evidence: chain.evidence(),
         comment: None,
         thread: None,
-        agents: &[to.to_owned()],
+        targets: &wake::targets([to], on.directory),
         suppress: &[],
         directory: on.directory,
         limits: write.limits(),
@@ -113,25 +113,31 @@ async fn child_closed(
     }
     let text = wake::children_done(closed, &on.after.key.to_string());
     let said = comments::say(write, &parent, (None, on.by.task), &text, on.now).await?;
-    let agent = match &parent.assignee {
-        Some(assignee) => Some(assignee.id.clone()),
-        None => last_agent(write, parent.id).await?,
+    let targets = match &parent.assignee {
+        Some(assignee) => wake::targets([assignee], on.directory),
+        None => last_at_work(write, parent.id).await?.into_iter().collect(),
     };
-    let Some(agent) = agent.filter(|_| !on.no_start) else {
+    if on.no_start {
         return Ok(Vec::new());
+    }
+    let asked = |target: &Target| {
+        target
+            .agent
+            .as_deref()
+            .is_some_and(|agent| chain.was_asked_by(agent))
     };
     let begin = Begin {
         workspace: &on.by.workspace,
         issue: &parent,
         kind: CauseKind::Children,
-        evidence: if chain.was_asked_by(&agent) {
+        evidence: if targets.iter().any(asked) {
             Evidence::HandBack
         } else {
             Evidence::Children
         },
         comment: Some(said),
         thread: Some(said),
-        agents: &[agent],
+        targets: &targets,
         suppress: &[],
         directory: on.directory,
         limits: write.limits(),
@@ -140,11 +146,15 @@ async fn child_closed(
     begin.now(write, chain).await
 }
 
-/// The agent that opened a task on the issue last.
-async fn last_agent(write: &mut Write, issue: IssueId) -> Result<Option<String>, Error> {
-    const LAST: &str = "SELECT agent FROM wakes WHERE issue = $1 AND opened_at IS NOT NULL \
+/// The agent that opened a task on the issue last; where it led a team then, it goes on leading it.
+async fn last_at_work(write: &mut Write, issue: IssueId) -> Result<Option<Target>, Error> {
+    const LAST: &str = "SELECT agent, team FROM wakes WHERE issue = $1 AND opened_at IS NOT NULL \
         ORDER BY task DESC LIMIT 1";
     let find = query("find who worked on an issue last", LAST).bind(issue);
     let found = find.optional(write).await?;
-    found.map(|row| row.get("agent")).transpose()
+    let target = |row: Row| {
+        let (agent, team): (String, Option<String>) = (row.get("agent")?, row.get("team")?);
+        Ok(Target::leading(&agent, team.as_deref()))
+    };
+    found.map(target).transpose()
 }

@@ -32,8 +32,10 @@ pub(crate) fn verdicts(wakes: &[WakeOutcome]) -> Vec<(String, &'static str)> {
             BlockedReason::DepthLimit => "depthLimit",
             BlockedReason::RateLimit => "rateLimit",
             BlockedReason::RoundLimit => "roundLimit",
+            BlockedReason::RootLimit => "rootLimit",
             BlockedReason::TooManyRecipients => "tooManyRecipients",
             BlockedReason::NoOriginator => "noOriginator",
+            BlockedReason::QueueFull => "queueFull",
         },
     };
     wakes
@@ -242,11 +244,24 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     };
     store.delete_comment(&ada, slip.id, at(83)).await?;
     let runs = store.runs_of_issue(&workspace(), &key, 9, None).await?;
+    let Some(first) = runs.items.last() else {
+        return Ok(());
+    };
+    store.bind_object(first.id, "uid of its object").await?;
+    if !bed.task(first.id).await.state.has_verdict() {
+        store.put_aside(first.id, at(84)).await?;
+        store.let_go_on(first.id, at(84)).await?;
+        let cancelled = failed(FailureClass::Cancelled);
+        store.end_unclaimed(first.id, cancelled, at(84)).await?;
+    }
+    if runs.items.len() == 1 {
+        let again = store::Again::Rerun;
+        store.do_again(&ada, first.id, again, &AGENTS, at(85)).await?;
+    }
+    let runs = store.runs_of_issue(&workspace(), &key, 9, None).await?;
     for run in runs.items {
-        store.bind_object(run.id, "uid of its object").await?;
-        store
-            .end_unclaimed(run.id, failed(FailureClass::Cancelled), at(84))
-            .await?;
+        let cancelled = failed(FailureClass::Cancelled);
+        store.end_unclaimed(run.id, cancelled, at(86)).await?;
     }
     Ok(())
 }
@@ -270,9 +285,9 @@ pub(crate) async fn spoken(bed: &Bed) {
         .await
         .unwrap()
         .items;
-    assert_eq!(runs.len(), 1);
+    assert_eq!(runs.len(), 2);
     assert_eq!(
         store.task_by_object("uid of its object").await.unwrap(),
-        Some(runs[0].id)
+        Some(runs[1].id)
     );
 }

@@ -1,6 +1,6 @@
 //! The pod of an attempt: the restricted profile, and nothing of it can be weakened by a Runtime.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{RuntimeSpec, SessionIds, Skill, labels};
@@ -47,6 +47,8 @@ pub struct PodParts<'a> {
     pub runtime: &'a RuntimeSpec,
     /// The Skills of the agent that exist.
     pub skills: &'a [Arc<Skill>],
+    /// Names of the Secrets with which the agent logs in to the repositories of its issue.
+    pub git_secrets: &'a BTreeSet<String>,
     /// Ids of the session.
     pub ids: SessionIds,
     /// The `AgentSession`, which owns the pod.
@@ -181,6 +183,8 @@ fn mounts(parts: &PodParts<'_>) -> Vec<core::VolumeMount> {
     let skills = skill_files(parts.skills)
         .map(|files| read_only(mount(&files.volume, &files.path)));
     mounts.extend(skills);
+    let git = parts.git_secrets.iter();
+    mounts.extend(git.map(|name| read_only(mount(name, &format!("{}/{name}", paths::GIT_SECRETS)))));
     mounts
 }
 
@@ -290,7 +294,23 @@ fn volumes(parts: &PodParts<'_>) -> Vec<core::Volume> {
         ..core::Volume::default()
     });
     volumes.extend(skills);
+    volumes.extend(parts.git_secrets.iter().map(|name| git_secret(name)));
     volumes
+}
+
+/// A Secret of a repository, in a volume of its name: such names begin in a way that none of our volumes' does.
+fn git_secret(name: &str) -> core::Volume {
+    core::Volume {
+        name: name.to_owned(),
+        secret: Some(core::SecretVolumeSource {
+            secret_name: Some(name.to_owned()),
+            default_mode: Some(0o440),
+            // What a repository lacks must not keep the agent from its issue; the checkout says it.
+            optional: Some(true),
+            ..core::SecretVolumeSource::default()
+        }),
+        ..core::Volume::default()
+    }
 }
 
 fn tolerations(settings: &crds::PodSettings) -> Vec<core::Toleration> {

@@ -26,7 +26,7 @@ pub(super) fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
         });
     }
     let spec = &seen.object.get()?.spec;
-    match (spec.desired_state, state) {
+    match (desired(seen, spec.desired_state), state) {
         (
             DesiredState::Suspend,
             TaskState::Queued | TaskState::Claimed | TaskState::Preparing | TaskState::Running,
@@ -50,6 +50,14 @@ pub(super) fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
         | (DesiredState::Cancel, _) => {}
     }
     (spec.priority != seen.row.priority).then_some(Step::SetPriority(spec.priority))
+}
+
+/// What is wanted of the task: by its object, and by people who keep it aside in the store.
+fn desired(seen: &Seen, by_object: DesiredState) -> DesiredState {
+    match by_object {
+        DesiredState::Run if seen.row.held => DesiredState::Suspend,
+        wanted @ (DesiredState::Run | DesiredState::Suspend | DesiredState::Cancel) => wanted,
+    }
 }
 
 /// Why the task is to end now.
@@ -85,8 +93,8 @@ fn end(seen: &Seen, now: Timestamp) -> Option<Outcome> {
         ));
     }
     // A deadline stands still while its task is suspended, also while it is about to be.
-    let suspended =
-        state == TaskState::Suspended || object.spec.desired_state == DesiredState::Suspend;
+    let suspended = state == TaskState::Suspended
+        || desired(seen, object.spec.desired_state) == DesiredState::Suspend;
     if !suspended && seen.row.deadline_at.is_some_and(|deadline| now >= deadline) {
         let seconds = object.spec.deadline_seconds.unwrap_or_default();
         let message = format!("the task was not over {seconds} seconds after its creation");

@@ -5,7 +5,7 @@ mod parts;
 
 use std::time::Duration;
 
-use crds::{AgentTaskStatus, conditions as merge, task_condition, task_reason};
+use crds::{AgentTaskStatus, SubjectKind, conditions as merge, task_condition, task_reason};
 use jiff::Timestamp;
 use protocol::TaskState;
 use store::{AttemptRow, TaskRow};
@@ -76,7 +76,12 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
         resumed: parts::resumed(row),
         waiting: parts::waiting(seen, old, now),
         failure: row.verdict.as_ref().and_then(parts::failure),
-        result: row.verdict.as_ref().and_then(parts::result),
+        result: row
+            .verdict
+            .as_ref()
+            // What was answered in a chat is for its person alone, and whoever looks at objects is not that one.
+            .filter(|_| seen.session.key.subject.kind != SubjectKind::Chat.as_str())
+            .and_then(parts::result),
         usage: row.verdict.as_ref().map(parts::usage).unwrap_or_default(),
         times: Some(parts::times(row, attempt)),
     }
@@ -109,6 +114,21 @@ pub fn already_ran(
          To run it again, create it under another name."
     );
     not_run(old, generation, task_reason::ALREADY_RAN, &message, now)
+}
+
+/// The status of an object for which there is no room in the queue of its workspace yet.
+#[must_use]
+pub fn queue_full(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    max: u32,
+    now: Timestamp,
+) -> AgentTaskStatus {
+    let message = format!(
+        "{max} tasks wait in the workspace, which is the maxQueued of its AgentQuota. This one is taken in when one of \
+         them has begun."
+    );
+    not_run(old, generation, task_reason::QUEUE_FULL, &message, now)
 }
 
 /// The status of an object that has a cause and no task: somebody else than Mooring made it.
