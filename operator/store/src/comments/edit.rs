@@ -5,13 +5,13 @@ use protocol::CommentId;
 use protocol::board::{
     AuthorKind, CauseKind, Comment, CommentEdit, Issue, Posted, WakeOutcome, WakeVerdict,
 };
-use wake::Directory;
+use wake::{Directory, Target};
 
 use super::missing;
 use super::post::{check_body, fresh, in_thread, meant, tell_named};
 use super::read::{Found, find, find_any};
 use crate::db::query;
-use crate::wakes::{self, Begin, Evidence, caused_by, outcome, withdraw};
+use crate::wakes::{self, Begin, Caused, Evidence, caused_by, lead, outcome, withdraw};
 use crate::writes::Write;
 use crate::{Acting, Error, Store, WritePoint, issues};
 
@@ -176,26 +176,29 @@ async fn renew(
         None => None,
     };
     let thread = thread.as_ref().map(|it| &it.1);
-    let meant_before = meant(author, &before.body, thread, issue);
-    let mut meant = meant(author, body, thread, issue);
+    let meant_before = meant((author, &before.body), thread, issue, directory);
+    let mut meant = meant((author, body), thread, issue, directory);
     let mut outcomes = Vec::new();
     for caused in caused_by(&mut *write, before.id).await? {
-        if let Some(at) = meant.iter().position(|agent| *agent == caused.agent) {
-            meant.remove(at);
+        let is_of = |target: &Target| is_for(&caused, target);
+        if let Some(at) = meant.iter().position(is_of) {
+            let target = meant.remove(at);
             if caused.absorbing {
+                if target.team != caused.team && target.agent.as_ref() == Some(&caused.agent) {
+                    lead(write, &caused, target.team.as_deref()).await?;
+                }
                 let verdict = WakeVerdict::Coalesced { task: caused.task };
-                outcomes.push(outcome(&caused.agent, verdict));
+                outcomes.push(outcome(&target, verdict));
             }
-        } else if is_of_text(caused.evidence) && meant_before.contains(&caused.agent) {
+        } else if is_of_text(caused.evidence) && meant_before.iter().any(is_of) {
             // Only where the text is why: an issue that was given to somebody else meanwhile takes nothing back.
             let why = "the comment that caused it no longer does, and the agent had not begun";
             withdraw(write, &caused, why, now).await?;
         }
     }
     // Whom it meant already and did not wake was left out by its author, or held back, when it was written.
-    meant.retain(|agent| !meant_before.contains(agent));
-    let user = by.user.as_deref();
-    let chain = wakes::chain(write, author, user, before.task).await?;
+    meant.retain(|target| !meant_before.iter().any(|before| before.is_same(target)));
+    let chain = wakes::chain(write, author, by.person(), before.task).await?;
     let begin = Begin {
         workspace: &by.workspace,
         issue,
@@ -203,7 +206,7 @@ async fn renew(
         evidence: chain.evidence(),
         comment: Some(before.id),
         thread: Some(before.thread),
-        agents: &meant,
+        targets: &meant,
         suppress: &[],
         directory,
         limits: write.limits(),
@@ -211,6 +214,12 @@ async fn renew(
     };
     outcomes.extend(begin.now(write, &chain).await?);
     Ok(outcomes)
+}
+
+/// Whether a cause is for whom a text means: the agent, or the team, whoever led that when it was woken.
+fn is_for(caused: &Caused, target: &Target) -> bool {
+    let of_team = caused.team.is_some() && caused.team == target.team;
+    of_team || target.agent.as_ref() == Some(&caused.agent)
 }
 
 /// Whether a cause comes from what a comment says: what comes back to an agent does so whatever it says.

@@ -1,7 +1,7 @@
 //! Reading comments.
 
 use jiff::Timestamp;
-use protocol::board::{Comment, CommentPage, CommentQuery, IssueKey};
+use protocol::board::{Comment, CommentPage, CommentQuery, IssueKey, Recipient, RecipientKind};
 use protocol::{CommentId, IssueId, TaskId};
 use uuid::Uuid;
 
@@ -182,16 +182,34 @@ async fn thread_of(
     Ok(CommentId(found.get("thread")?))
 }
 
-/// The agents that a comment has woken, in the order in which they were.
+/// Whom a comment has woken, in the order in which they were: agents, and the teams that they were to lead.
 pub(super) async fn woken_by(
     on: impl Into<Conn<'_>>,
     comment: CommentId,
-) -> Result<Vec<String>, Error> {
-    const LIST: &str = "SELECT agent FROM wake_causes WHERE comment = $1 ORDER BY task LIMIT $2";
+) -> Result<Vec<Recipient>, Error> {
+    const LIST: &str =
+        "SELECT agent, team FROM wake_causes WHERE comment = $1 ORDER BY task LIMIT $2";
     let most = u32::try_from(protocol::limits::RECIPIENTS).unwrap_or(u32::MAX);
     let list = query("find whom a comment woke", LIST)
         .bind(comment)
         .bind(most);
     let rows = list.all(on).await?;
-    rows.iter().map(|row| row.get("agent")).collect()
+    let recipient = |row: &Row| {
+        Ok(match row.get::<Option<String>>("team")? {
+            Some(id) => Recipient {
+                kind: RecipientKind::Team,
+                id,
+            },
+            None => wake::agent(&row.get::<String>("agent")?),
+        })
+    };
+    rows.iter().map(recipient).collect()
+}
+
+/// The team that a task was woken to lead.
+pub(super) async fn led_in(on: impl Into<Conn<'_>>, task: TaskId) -> Result<Option<String>, Error> {
+    const FIND: &str = "SELECT team FROM wakes WHERE task = $1";
+    let find = query("find the team of a task", FIND).bind(task);
+    let found = find.optional(on).await?;
+    found.map_or(Ok(None), |row| row.get("team"))
 }
