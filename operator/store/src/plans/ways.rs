@@ -1,0 +1,48 @@
+//! What comes by the clock and from outside.
+
+use jiff::{Timestamp, ToSpan as _};
+use protocol::board::{Author, AuthorKind, NewIssue};
+
+use super::board::Everybody;
+use crate::{Acting, Fired, ScheduleRef, Store};
+
+/// Begins times of a schedule as the controller does.
+pub(super) async fn live(store: &Store, by: &Acting, now: Timestamp) {
+    let on = ScheduleRef {
+        uid: "schedule".to_owned(),
+        name: "nightly".to_owned(),
+        workspace: by.workspace.clone(),
+    };
+    let by = Acting {
+        author: Author {
+            kind: AuthorKind::System,
+            id: "schedule/nightly".to_owned(),
+            name: "schedule nightly".to_owned(),
+        },
+        user: None,
+        ..by.clone()
+    };
+    store
+        .heed_schedule(&on, "@hourly Etc/UTC", now)
+        .await
+        .unwrap();
+    let new = NewIssue {
+        title: "nightly".to_owned(),
+        ..NewIssue::default()
+    };
+    let (first, second) = (now + 1.hour(), now + 2.hours());
+    let fired = store
+        .fire_issue(&on, first, (&by, new), &Everybody, now)
+        .await;
+    let issue = fired.unwrap().unwrap().issue.id;
+    store.open_tasks_of_issue(issue).await.unwrap();
+    store.fire_task(&on, second, "nightly-x").await.unwrap();
+    store.fired_task_made(&on, second).await.unwrap();
+    let going = store.schedule(&on.uid).await.unwrap().unwrap().going;
+    assert!(matches!(going[0].what, Fired::Issue(..)));
+    store.end_firing(&on, first).await.unwrap();
+    store
+        .forget_schedule(&on.workspace.namespace_uid, &on.name)
+        .await
+        .unwrap();
+}
