@@ -1,28 +1,48 @@
 //! What the token of a task allows. In a task's pod help and completion know nothing else.
 
 use clap::Command;
+use protocol::TokenScope;
 
 /// Nouns, or a noun and a verb. The API decides; this says it before one asks.
-const OF_A_TASK: [&str; 18] = [
+const OF_A_TASK: &[&str] = &[
+    "issue list",
     "issue get",
     "issue create",
     "issue edit",
     "issue assign",
     "issue status",
     "issue children",
+    "issue search",
     "issue runs",
     "comment list",
     "comment add",
     "comment edit",
     "comment delete",
     "comment resolve",
+    "chat show",
     "task get",
     "agent list",
+    "team list",
+    "team get",
     "member list",
+    "skill list",
+    "skill get",
+    "project list",
+    "project get",
+    "attachment list",
+    "attachment add",
+    "attachment get",
+    "attachment delete",
+    "repo list",
+    "repo checkout",
+    "repo credential",
     "whoami",
     "version",
     "completion",
 ];
+
+/// Those of them that the token of an agent allows which sees more than its issue.
+const OF_A_WIDER_SCOPE: &[&str] = &["issue list"];
 
 /// Settings that the pod is given, and that nobody there needs to know of.
 const GIVEN: [&str; 6] = [
@@ -34,24 +54,32 @@ const GIVEN: [&str; 6] = [
     "config_home",
 ];
 
-/// The command line without what a task may not do.
-pub(crate) fn of_a_task(whole: &Command) -> Command {
+/// The command line without what a task may not do whose token reaches so far.
+pub(crate) fn of_a_task(whole: &Command, scope: TokenScope) -> Command {
     let nouns = whole
         .get_subcommands()
-        .filter_map(|noun| of_noun(noun, noun.get_name()));
+        .filter_map(|noun| of_noun(noun, noun.get_name(), scope));
     without_subcommands(whole).subcommands(nouns)
 }
 
-fn of_noun(noun: &Command, name: &str) -> Option<Command> {
-    if OF_A_TASK.contains(&name) {
+fn of_noun(noun: &Command, name: &str, scope: TokenScope) -> Option<Command> {
+    if is_allowed(name, scope) {
         return Some(noun.clone());
     }
     let verbs: Vec<Command> = noun
         .get_subcommands()
-        .filter(|verb| OF_A_TASK.contains(&format!("{name} {}", verb.get_name()).as_str()))
+        .filter(|verb| is_allowed(&format!("{name} {}", verb.get_name()), scope))
         .cloned()
         .collect();
     (!verbs.is_empty()).then(|| without_subcommands(noun).subcommands(verbs))
+}
+
+fn is_allowed(name: &str, scope: TokenScope) -> bool {
+    let sees_more = match scope {
+        TokenScope::Issue => false,
+        TokenScope::Project | TokenScope::Workspace => true,
+    };
+    OF_A_TASK.contains(&name) && (sees_more || !OF_A_WIDER_SCOPE.contains(&name))
 }
 
 /// A command can be given subcommands, and none can be taken from it; so it is made again.
@@ -116,7 +144,7 @@ mod tests {
     #[test]
     fn nothing_else_is_left() {
         let mut left = Vec::new();
-        for noun in of_a_task(&Arguments::command()).get_subcommands() {
+        for noun in of_a_task(&Arguments::command(), TokenScope::Project).get_subcommands() {
             let verbs: Vec<_> = noun.get_subcommands().collect();
             if verbs.is_empty() {
                 left.push(noun.get_name().to_owned());

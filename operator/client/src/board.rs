@@ -1,13 +1,18 @@
 //! Issues, comments, tasks, and who is there, in one workspace.
 
-use protocol::board::{AgentCard, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewComment, NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue, SkillCard, TeamCard, TeamView, TimelineItem};
-use protocol::{CommentId, InboxId, TaskId};
+use protocol::board::{
+    AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, InboxEntry,
+    Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment, NewIssue,
+    NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue, SearchHit,
+    SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
+};
+use protocol::{AttachmentId, CommentId, InboxId, TaskId};
 use reqwest::Method;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::http::Http;
+use crate::http::{Download, Http};
 use crate::{Error, REQUEST_TIMEOUT, Workspace};
 
 /// One workspace, as one token sees it.
@@ -84,6 +89,40 @@ impl Board<'_> {
         self.list(&format!("issues/{key}/children"), query).await
     }
 
+    /// `GET search`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn search(&self, query: &SearchQuery) -> Result<Page<SearchHit>, Error> {
+        self.list("search", query).await
+    }
+
+    /// `GET issues/{key}/subscribers`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn subscribers(
+        &self,
+        key: &IssueKey,
+        query: &PageQuery,
+    ) -> Result<Page<Member>, Error> {
+        self.list(&format!("issues/{key}/subscribers"), query).await
+    }
+
+    /// `POST` or `DELETE issues/{key}/subscription`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn subscribe(&self, key: &IssueKey, subscribed: bool) -> Result<Subscription, Error> {
+        let method = if subscribed {
+            Method::POST
+        } else {
+            Method::DELETE
+        };
+        self.ask(method, &format!("issues/{key}/subscription"))
+            .await
+    }
+
     /// `GET issues/{key}/runs`.
     ///
     /// # Errors
@@ -112,8 +151,7 @@ impl Board<'_> {
     /// # Errors
     /// [`Error`], as for every call.
     pub async fn post_comment(&self, key: &IssueKey, new: &NewComment) -> Result<Posted, Error> {
-        self.send_once(&format!("issues/{key}/comments"), new)
-            .await
+        self.send_once(&format!("issues/{key}/comments"), new).await
     }
 
     /// `POST issues/{key}/comments/preview`: whom it would wake. Nothing is written.
@@ -229,6 +267,56 @@ impl Board<'_> {
         query: &EventQuery,
     ) -> Result<Page<TimelineItem>, Error> {
         self.list(&format!("tasks/{id}/events"), query).await
+    }
+}
+
+/// Files on issues.
+impl Board<'_> {
+    /// `GET issues/{key}/attachments`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn attachments(
+        &self,
+        key: &IssueKey,
+        query: &PageQuery,
+    ) -> Result<Page<Attachment>, Error> {
+        self.list(&format!("issues/{key}/attachments"), query).await
+    }
+
+    /// `POST issues/{key}/attachments`. Sending the same again is safe.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn add_attachment(
+        &self,
+        key: &IssueKey,
+        new: &NewAttachment,
+        media_type: &str,
+        content: Vec<u8>,
+    ) -> Result<Attachment, Error> {
+        let path = self.path(&format!("issues/{key}/attachments"));
+        self.http
+            .upload(&path, self.token, new, (media_type, content))
+            .await
+    }
+
+    /// `GET attachments/{id}`: its content.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn attachment(&self, id: AttachmentId) -> Result<Download, Error> {
+        let path = self.path(&format!("attachments/{id}"));
+        self.http.download(&path, self.token).await
+    }
+
+    /// `DELETE attachments/{id}`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn delete_attachment(&self, id: AttachmentId) -> Result<(), Error> {
+        self.tell(Method::DELETE, &format!("attachments/{id}"))
+            .await
     }
 }
 
@@ -348,13 +436,13 @@ impl Board<'_> {
         format!("workspaces/{}/{rest}", self.workspace)
     }
 
-    async fn get<A: DeserializeOwned>(&self, rest: &str) -> Result<A, Error> {
+    pub(crate) async fn get<A: DeserializeOwned>(&self, rest: &str) -> Result<A, Error> {
         self.http
             .get(&self.path(rest), self.token, REQUEST_TIMEOUT)
             .await
     }
 
-    async fn list<A: DeserializeOwned>(
+    pub(crate) async fn list<A: DeserializeOwned>(
         &self,
         rest: &str,
         query: &impl Serialize,
@@ -362,7 +450,7 @@ impl Board<'_> {
         self.http.list(&self.path(rest), self.token, query).await
     }
 
-    async fn send<A: DeserializeOwned>(
+    pub(crate) async fn send<A: DeserializeOwned>(
         &self,
         method: Method,
         rest: &str,
@@ -374,7 +462,7 @@ impl Board<'_> {
     }
 
     /// Makes something, once: where no answer comes it is asked again under the same key.
-    async fn send_once<A: DeserializeOwned>(
+    pub(crate) async fn send_once<A: DeserializeOwned>(
         &self,
         rest: &str,
         body: &impl Serialize,

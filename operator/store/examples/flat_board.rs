@@ -180,7 +180,11 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
         q: words.to_owned(),
         ..SearchQuery::default()
     };
-    let find = async |words| store.search(workspace, SearchScope::Workspace, &words).await;
+    let find = async |words| {
+        store
+            .search(workspace, SearchScope::Workspace, &words)
+            .await
+    };
     let rare = |round| words(&format!("case{}", key(round).number));
     timed!("rare", round, find(rare(round)));
     timed!("common", _round, find(words("somebody")));

@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, RawPathParams};
 use http::request::Parts;
 use protocol::board::{Author, AuthorKind, IssueKey};
 use protocol::redact::Redactor;
-use protocol::{AttemptId, MemberId};
+use protocol::{AttemptId, MemberId, Subject, TokenScope};
 use store::{Acting, WorkspaceRef};
 
 use super::door::{self, Door};
@@ -14,13 +14,17 @@ use super::{Recipients, Right};
 use crate::auth::{AgentCaller, Caller, PersonCaller, Presented};
 use crate::error::Failure;
 use crate::package;
-use crate::people::Action;
+use crate::people::{Action, Person};
 use crate::state::{Inner, Shared};
 
 /// Names the workspace of the caller's own task.
 const OWN: &str = "-";
 /// Kind of the subject of a task that was born from an issue.
 const ISSUE: &str = "Issue";
+/// Kind of the subject of a task that answers a chat.
+const CHAT: &str = "Chat";
+/// Kind of the subject of a task that writes an issue.
+const QUICK_ISSUE: &str = "QuickIssue";
 
 /// A person or an agent that has the right `R` in the workspace which the path names.
 pub(crate) struct BoardCaller<R> {
@@ -33,13 +37,17 @@ pub(crate) struct BoardCaller<R> {
 enum Who {
     Person {
         member: MemberId,
-        /// Holds the caller's place among those that are answered.
-        _caller: PersonCaller,
+        /// Holds the caller's place among those that are answered, too.
+        caller: PersonCaller,
     },
     Agent {
         caller: AgentCaller,
-        /// What its task is about; without one it sees no issue.
+        /// What its task is about; without one it has no issue of its own.
         issue: Option<IssueKey>,
+        /// True when it is to write an issue.
+        is_quick: bool,
+        /// How far it sees beyond that.
+        scope: TokenScope,
     },
 }
 
@@ -85,11 +93,44 @@ impl<R> BoardCaller<R> {
         }
     }
 
+    /// Who it is, where it is a person.
+    pub(crate) fn person(&self) -> Option<&Person> {
+        match &self.who {
+            Who::Person { caller, .. } => Some(&caller.person),
+            Who::Agent { .. } => None,
+        }
+    }
+
     /// The attempt and the issue of an agent.
     pub(crate) fn agent(&self) -> Option<(AttemptId, Option<&IssueKey>)> {
         match &self.who {
             Who::Person { .. } => None,
-            Who::Agent { caller, issue } => Some((caller.attempt, issue.as_ref())),
+            Who::Agent { caller, issue, .. } => Some((caller.attempt, issue.as_ref())),
+        }
+    }
+
+    /// Refuses who has not this right as well.
+    pub(crate) async fn also<M: Right>(&self, state: &Inner) -> Result<(), Failure> {
+        let namespace = &self.acting.workspace.namespace;
+        match &self.who {
+            Who::Person { caller, .. } => {
+                let action = Action {
+                    namespace: namespace.clone(),
+                    verb: M::VERB,
+                    resource: M::RESOURCE,
+                };
+                match state
+                    .rights
+                    .may(&caller.person, action, state.now())
+                    .await?
+                {
+                    true => Ok(()),
+                    false => Err(lacks::<M>(namespace)),
+                }
+            }
+            Who::Agent { .. } => {
+                M::NOT_FOR_AGENTS.map_or(Ok(()), |why| Err(Failure::forbidden(why)))
+            }
         }
     }
 
@@ -109,22 +150,28 @@ impl<R> BoardCaller<R> {
         Ok(Door::new(Some(own)))
     }
 
-    /// Whether an issue lies in the caller's scope: all of the workspace for a person; for an agent its own
-    /// issue and the children of that. What does not is not there.
-    pub(crate) async fn check_scope(&self, state: &Inner, key: &IssueKey) -> Result<(), Failure> {
-        let Some((_, own)) = self.agent() else {
-            return Ok(());
-        };
-        let own = own.ok_or_else(Failure::not_found)?;
-        if key == own {
-            return Ok(());
+    /// True for an agent that is to write an issue.
+    pub(super) fn is_quick(&self) -> bool {
+        match &self.who {
+            Who::Person { .. } => false,
+            Who::Agent { is_quick, .. } => *is_quick,
         }
-        let issue = state.store.issue(self.workspace(), key).await?;
-        issue
-            .filter(|issue| issue.parent.as_ref() == Some(own))
-            .map(drop)
-            .ok_or_else(Failure::not_found)
     }
+
+    /// How far an agent's token reaches, as its Agent says now; `None` for a person.
+    pub(super) fn scope(&self) -> Option<TokenScope> {
+        match &self.who {
+            Who::Person { .. } => None,
+            Who::Agent { scope, .. } => Some(*scope),
+        }
+    }
+}
+
+/// The issue that a task is about.
+pub(crate) fn issue_of(subject: &Subject) -> Option<IssueKey> {
+    (subject.kind == ISSUE)
+        .then(|| subject.name.parse().ok())
+        .flatten()
 }
 
 /// A part of the path, by its name in the route. One that is not UTF-8 names nothing.
@@ -175,11 +222,7 @@ async fn as_person<R: Right>(
         namespace_uid: uid.ok_or_else(Failure::not_found)?,
     };
     if !allowed {
-        return Err(Failure::forbidden(format!(
-            "you may not {verb} {resource} in {named}: ask for a role there that allows it, such as `edit`",
-            verb = R::VERB,
-            resource = R::RESOURCE
-        )));
+        return Err(lacks::<R>(named));
     }
     let member = state.store.member(&workspace, &person.user, now).await?;
     let acting = Acting {
@@ -195,9 +238,17 @@ async fn as_person<R: Right>(
     };
     let who = Who::Person {
         member: member.id,
-        _caller: caller,
+        caller,
     };
     Ok((acting, who))
+}
+
+fn lacks<R: Right>(namespace: &str) -> Failure {
+    Failure::forbidden(format!(
+        "you may not {verb} {resource} in {namespace}: ask for a role there that allows it, such as `edit`",
+        verb = R::VERB,
+        resource = R::RESOURCE
+    ))
 }
 
 /// An agent, in the workspace of its task and in no other one.
@@ -221,17 +272,24 @@ async fn as_agent<R: Right>(
         return Err(Failure::not_found());
     }
     let session = state.store.session(task.session).await?.ok_or_else(gone)?;
-    let subject = session.key.subject;
-    let issue = (subject.kind == ISSUE)
-        .then(|| subject.name.parse().ok())
-        .flatten();
-    let name = state
-        .definitions
-        .agent(&namespace, &task.agent)
-        .map_or_else(
-            || task.agent.clone(),
-            |definition| package::display_name(&definition),
-        );
+    let subject = &session.key.subject;
+    let is_quick = subject.kind == QUICK_ISSUE;
+    let issue = if is_quick {
+        // What it was asked for, once it has made it.
+        let asked = state.store.quick_cause(task.id).await?;
+        asked.and_then(|asked| asked.issue)
+    } else {
+        issue_of(subject)
+    };
+    let definition = state.definitions.agent(&namespace, &task.agent);
+    // Of an agent that is gone nobody knows that it may see more.
+    let scope = definition.as_deref().map(package::token_scope);
+    // What one person says to it in a chat is no reason to see what others do, whatever its Agent says.
+    let scope = scope.filter(|_| subject.kind != CHAT).unwrap_or_default();
+    let name = definition.map_or_else(
+        || task.agent.clone(),
+        |definition| package::display_name(&definition),
+    );
     let acting = Acting {
         workspace: WorkspaceRef {
             namespace,
@@ -246,5 +304,11 @@ async fn as_agent<R: Right>(
         user: None,
         groups: Vec::new(),
     };
-    Ok((acting, Who::Agent { caller, issue }))
+    let who = Who::Agent {
+        caller,
+        issue,
+        is_quick,
+        scope,
+    };
+    Ok((acting, who))
 }

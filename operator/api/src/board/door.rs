@@ -1,7 +1,10 @@
 //! Texts as they are let in: without what a terminal would obey, and without credentials. Their bounds the store
 //! keeps.
 
-use protocol::board::{CommentEdit, IssueEdit, NewComment, NewIssue};
+use protocol::board::{
+    ChatEdit, CommentEdit, IssueEdit, NewChat, NewChatMessage, NewComment, NewIssue, NewProject,
+    NewQuickIssue, ProjectEdit,
+};
 use protocol::limits;
 use protocol::redact::{self, Redactor};
 
@@ -26,6 +29,15 @@ impl Door {
     pub(crate) fn new_issue(&self, new: &mut NewIssue) -> Result<(), Failure> {
         self.title(&mut new.title)?;
         self.text(&mut new.description);
+        let metadata = std::mem::take(&mut new.metadata);
+        new.metadata = metadata
+            .into_iter()
+            .map(|(key, mut value)| {
+                self.text(&mut value);
+                (self.redacted(key), value)
+            })
+            .collect();
+        self.labels(&mut new.labels);
         Ok(())
     }
 
@@ -37,7 +49,54 @@ impl Door {
         if let Some(description) = &mut edit.description {
             self.text(description);
         }
+        let metadata = std::mem::take(&mut edit.metadata);
+        edit.metadata = metadata
+            .into_iter()
+            .map(|(key, mut value)| {
+                if let Some(value) = &mut value {
+                    self.text(value);
+                }
+                (self.redacted(key), value)
+            })
+            .collect();
+        self.labels(&mut edit.add_labels);
         Ok(())
+    }
+
+    /// A label that was a credential is none any more, and refused as one.
+    fn labels(&self, labels: &mut Vec<String>) {
+        for label in labels {
+            *label = self.redacted(std::mem::take(label));
+        }
+    }
+
+    /// Brings a new project into the form in which it is kept.
+    pub(crate) fn new_project(&self, new: &mut NewProject) -> Result<(), Failure> {
+        self.title(&mut new.title)?;
+        self.text(&mut new.description);
+        Ok(())
+    }
+
+    /// Brings an edit of a project into the form in which it is kept.
+    pub(crate) fn project_edit(&self, edit: &mut ProjectEdit) -> Result<(), Failure> {
+        if let Some(title) = &mut edit.title {
+            self.title(title)?;
+        }
+        if let Some(description) = &mut edit.description {
+            self.text(description);
+        }
+        Ok(())
+    }
+
+    /// The name of a file, as it is kept: one line of plain text.
+    pub(crate) fn file_name(&self, mut name: String) -> Result<String, Failure> {
+        if name.contains(is_unprintable) {
+            return Err(Failure::invalid(
+                "name: it holds a control character; a name is one line of plain text",
+            ));
+        }
+        name = self.redacted(name);
+        Ok(name)
     }
 
     /// Brings a new comment into the form in which it is kept.
@@ -56,6 +115,32 @@ impl Door {
     /// Brings an edit of a comment into the form in which it is kept.
     pub(crate) fn comment_edit(&self, edit: &mut CommentEdit) {
         self.text(&mut edit.body);
+    }
+
+    /// Brings a new chat into the form in which it is kept.
+    pub(crate) fn new_chat(&self, new: &mut NewChat) -> Result<(), Failure> {
+        if let Some(title) = &mut new.title {
+            self.title(title)?;
+        }
+        self.text(&mut new.body);
+        Ok(())
+    }
+
+    /// Brings an edit of a chat into the form in which it is kept.
+    pub(crate) fn chat_edit(&self, edit: &mut ChatEdit) -> Result<(), Failure> {
+        edit.title
+            .as_mut()
+            .map_or(Ok(()), |title| self.title(title))
+    }
+
+    /// Brings a message of a chat into the form in which it is kept.
+    pub(crate) fn chat_message(&self, new: &mut NewChatMessage) {
+        self.text(&mut new.body);
+    }
+
+    /// Brings what an issue is to be written from into the form in which it is kept.
+    pub(crate) fn quick_issue(&self, new: &mut NewQuickIssue) {
+        self.text(&mut new.text);
     }
 
     /// One line, shown in lists and terminals: what does not belong into one is refused, not taken out, since

@@ -1,15 +1,25 @@
 //! The routes. Under `/api/v1` only handlers that begin with a [`Caller`] are taken: the compiler says so.
 
+mod again;
 mod agent;
 mod agents;
+mod attachments;
 mod board;
+mod chats;
 mod comments;
 mod health;
 mod inbox;
 mod issues;
 mod login;
+mod look;
+mod projects;
+mod quick;
 mod runner;
 mod runs;
+mod search;
+mod skills;
+mod subscribers;
+mod teams;
 mod tokens;
 
 use axum::Router;
@@ -20,6 +30,8 @@ use crate::auth::Caller;
 use crate::error::Failure;
 use crate::state::Shared;
 
+pub(crate) use runs::{item, run as run_of};
+
 /// The one route whose requests are held.
 pub(crate) const CONTROL: &str = "/api/v1/runner/control";
 
@@ -29,6 +41,7 @@ pub(crate) fn all() -> Router<Shared> {
         .route("/api/v1/runner/open", post(runner::open_package))
         .route("/api/v1/runner/started", post(runner::report_started))
         .route("/api/v1/runner/events", post(runner::append_events))
+        .route("/api/v1/runner/texts", post(runner::keep_text))
         .route(CONTROL, get(runner::await_commands))
         .route("/api/v1/runner/finish", post(runner::finish_attempt))
         .route("/api/v1/login", post(login::log_in))
@@ -52,6 +65,7 @@ trait Authorised {}
 impl<M, C: Caller> Authorised for (M, C) {}
 impl<M, C: Caller, A> Authorised for (M, C, A) {}
 impl<M, C: Caller, A, B> Authorised for (M, C, A, B) {}
+impl<M, C: Caller, A, B, D> Authorised for (M, C, A, B, D) {}
 
 fn get<H, A>(handler: H) -> MethodRouter<Shared>
 where

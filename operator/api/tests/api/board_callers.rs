@@ -21,7 +21,7 @@ POST   /api/v1/login                     401   401   401     401     401    401 
 GET    /api/v1/tokens                    401   403   401     200     200    200   403  403     403     403
 POST   /api/v1/tokens                    401   403   401     200     200    200   403  403     403     403  {"label": "x", "days": 1}
 DELETE /api/v1/tokens/{id}               401   403   401     404     404    204   403  403     403     403
-GET    /issues                           401   403   401     404     200    200   403  403     403     403
+GET    /issues                           401   403   401     404     200    200   403  403     404     403
 POST   /issues                           401   403   401     404     403    200   200  200     404     403  {"title": "x"}
 GET    /issues/{key}                     401   403   401     404     200    200   200  404     404     404
 PATCH  /issues/{key}                     401   403   401     404     403    200   200  404     404     404  {"title": "y"}
@@ -29,7 +29,15 @@ GET    /issues/{key}/children            401   403   401     404     200    200 
 GET    /issues/{key}/comments            401   403   401     404     200    200   200  404     404     404
 POST   /issues/{key}/comments            401   403   401     404     403    200   200  404     404     404  {"body": "x"}
 POST   /issues/{key}/comments/preview    401   403   401     404     403    200   200  404     404     404  {"body": "x"}
+GET    /issues/{key}/attachments         401   403   401     404     200    200   200  404     404     404
+POST   /issues/{key}/attachments?name=x  401   403   401     404     403    200   200  404     404     404  {"any": "content"}
+GET    /attachments/{id}                 401   403   401     404     200    200   200  404     404     404
+DELETE /attachments/{id}                 401   403   401     404     403    200   403  404     404     404
 GET    /issues/{key}/runs                401   403   401     404     200    200   200  404     404     404
+GET    /issues/{key}/subscribers         401   403   401     404     200    200   200  404     404     404
+POST   /issues/{key}/subscription        401   403   401     404     403    200   403  404     404     404
+DELETE /issues/{key}/subscription        401   403   401     404     403    200   403  404     404     404
+GET    /search                           401   403   401     404     200    200   200  200     404     403
 PATCH  /comments/{id}                    401   403   401     404     403    200   403  404     404     404  {"body": "y"}
 POST   /comments/{id}/resolved           401   403   401     404     403    200   200  404     404     404
 DELETE /comments/{id}/resolved           401   403   401     404     403    200   200  404     404     404
@@ -38,8 +46,20 @@ GET    /tasks                            401   403   401     404     200    200 
 GET    /tasks/{id}                       401   403   401     404     200    200   200  404     404     404
 GET    /tasks/{id}/events                401   403   401     404     200    200   403  403     403     403
 POST   /tasks/{id}/cancel                401   403   401     404     403    200   403  403     403     403
+POST   /tasks/{id}/rerun                 401   403   401     404     403    409   403  403     403     403
+POST   /tasks/{id}/retry                 401   403   401     404     403    409   403  403     403     403  {"fresh": true}
+POST   /tasks/{id}/suspend               401   403   401     404     403    409   403  403     403     403
+POST   /tasks/{id}/resume                401   403   401     404     403    409   403  403     403     403
 GET    /agents                           401   403   401     404     200    200   200  200     404     200
+GET    /teams                            401   403   401     404     200    200   200  200     404     200
+GET    /teams/{name}                     401   403   401     404     200    200   200  200     404     200
+GET    /skills                           401   403   401     404     200    200   200  200     404     200
+GET    /skills/{name}                    401   403   401     404     200    200   200  200     404     200
 GET    /members                          401   403   401     404     200    200   200  200     404     200
+GET    /projects                         401   403   401     404     200    200   200  200     404     200
+POST   /projects                         401   403   401     404     403    409   403  403     403     403  {"name": "app", "title": "x"}
+GET    /projects/{name}                  401   403   401     404     200    200   200  404     404     404
+PATCH  /projects/{name}                  401   403   401     404     403    200   403  403     403     403  {"title": "y"}
 GET    /inbox                            401   403   401     404     200    200   403  403     403     403
 POST   /inbox/{id}/read                  401   403   401     404     403    200   403  403     403     403
 DELETE /inbox/{id}                       401   403   401     404     403    200   403  403     403     403
@@ -89,6 +109,7 @@ struct Things {
     /// One that waits.
     waiting: String,
     entry: String,
+    attachment: String,
 }
 
 /// Things of `ada` that nobody has touched yet.
@@ -98,6 +119,9 @@ async fn things(bed: &Bed, [ada, eve]: [&Voice; 2], issue: &str, own: TaskId) ->
     let named = format!("look, [ada](mention://member/{member})");
     eve.comment(issue, &named).await;
     let inbox = ada.get("/inbox").await.ok();
+    // An issue has no room for one each.
+    let attach = format!("/issues/{issue}/attachments?name=a.json");
+    let attachment = ada.post(&attach, &json!({})).await.ok();
     let waiting = enter(bed, NAMESPACE, NAMESPACE_UID, "Key", &comment).await;
     Things {
         issue: issue.to_owned(),
@@ -105,6 +129,7 @@ async fn things(bed: &Bed, [ada, eve]: [&Voice; 2], issue: &str, own: TaskId) ->
         task: own.to_string(),
         waiting: waiting.to_string(),
         entry: text(&items(&inbox)[0]["id"]),
+        attachment: text(&attachment["id"]),
     }
 }
 
@@ -112,20 +137,28 @@ fn filled(path: &str, things: &Things) -> String {
     let before = path.split("/{id}").next().unwrap();
     let id = match before.rsplit('/').next().unwrap() {
         "comments" => &things.comment,
+        "attachments" => &things.attachment,
         "tasks" if path.ends_with("/cancel") => &things.waiting,
         "tasks" => &things.task,
         _ => &things.entry,
     };
     path.replace("{w}", NAMESPACE)
         .replace("{key}", &things.issue)
+        .replace("{name}", "app")
         .replace("{id}", id)
+        .replace("/search", "/search?q=one")
 }
 
 both! {
     async fn who_may_do_what_on_the_board(bed: Bed) {
+        let (bed, _folder) = bed.with_files();
         let ada = Voice::person(&bed, "ada").await;
         let eve = Voice::person(&bed, "eve").await;
         let issue = ada.issue("the one").await;
+        bed.define_skill("app");
+        let project = json!({"name": "app", "title": "The app"});
+        ada.post("/projects", &project).await.ok();
+        ada.patch(&format!("/issues/{issue}"), &json!({"project": "app"})).await.ok();
         let own = working_on(&bed, &issue).await;
         let other = working_on(&bed, &ada.issue("another one").await).await;
         let elsewhere = enter(&bed, "team-b", "uid-b", "Issue", &issue).await;
@@ -175,7 +208,8 @@ both! {
     }
 
     async fn no_route_is_without_a_table(bed: Bed) {
-        let board = table().1.into_iter().map(|line| (line.method.to_string(), line.path));
+        let path = |path: &str| path.split('?').next().unwrap().to_owned();
+        let board = table().1.into_iter().map(|line| (line.method.to_string(), path(&line.path)));
         let others = authorisation::routes("{id}").into_iter().map(|(method, path, _)| {
             let path = path.split('?').next().unwrap().to_owned();
             (method.to_string(), path)
@@ -185,7 +219,7 @@ both! {
         let shown = format!("{:?}", bed.router);
         let mut found = BTreeSet::new();
         for path in shown.split('"').filter(|part| part.starts_with("/api/v1/")) {
-            let real = path.replace("{w}", "team-a").replace("{key}", "T-1").replace("{id}", "x");
+            let real = path.replace("{w}", "team-a").replace("{key}", "T-1").replace("{name}", "x").replace("{id}", "x");
             let strange = Method::from_bytes(b"BREW").unwrap();
             let refused = bed.call(strange, &real, None, Body::empty()).await;
             let allowed = refused.headers["allow"].to_str().unwrap().to_owned();
@@ -271,6 +305,7 @@ fn the_page_of_the_api_names_every_route_of_a_workspace() {
         .into_iter()
         .filter_map(|line| {
             let path = line.path.strip_prefix("/api/v1/workspaces/{w}")?;
+            let path = path.split('?').next().unwrap();
             Some(format!("{} {path}", line.method))
         })
         .collect();

@@ -11,8 +11,10 @@
 mod authorisation;
 mod bed;
 mod board;
+mod board_again;
 mod board_callers;
 mod board_comments;
+mod board_find;
 mod board_input;
 mod board_issues;
 mod board_runs;

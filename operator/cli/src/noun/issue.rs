@@ -1,16 +1,18 @@
 //! `moor issue`.
 
+mod quick;
 mod show;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use protocol::board::{
-    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, SavedIssue,
+    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, SavedIssue, SearchQuery,
 };
 use protocol::limits;
 
-use super::{Part, Which, count, run, status, wakes};
+use super::{Part, Which, count, member, run, status, wakes};
 use crate::failure::Failure;
 use crate::output::{Form, Output};
 use crate::session::Session;
@@ -25,12 +27,33 @@ pub(crate) enum Verb {
     Get(Which),
     /// Makes an issue.
     Create(Box<Create>),
+    /// Lets an agent make an issue from what you say in a sentence.
+    Quick(quick::Quick),
     /// Changes an issue. What is not named stays.
     Edit(Box<Edit>),
     /// Gives an issue to somebody. An agent starts at once.
     Assign(Assign),
     /// Says where an issue stands.
     Status(Status),
+    /// Finds words in titles, descriptions and comments, the newest first.
+    Search {
+        /// Words, all of which must stand there.
+        #[arg(required = true, value_name = "WORD")]
+        words: Vec<String>,
+        #[command(flatten)]
+        part: Part,
+    },
+    /// Lets comments on an issue come into your inbox.
+    Subscribe(Which),
+    /// Keeps them out of it, until somebody names you there.
+    Unsubscribe(Which),
+    /// Lists who follows an issue.
+    Subscribers {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        part: Part,
+    },
     /// Lists the parts of an issue.
     Children {
         #[command(flatten)]
@@ -52,9 +75,15 @@ pub(crate) struct List {
     /// Only of this status.
     #[arg(long, value_parser = status())]
     status: Option<IssueStatus>,
-    /// Only those of this agent or member: a name, or `me`.
+    /// Only those of this agent, team or member: a name, or `me`.
     #[arg(long, value_name = "WHO")]
     assignee: Option<String>,
+    /// Only those of this project.
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Only those with this label.
+    #[arg(long)]
+    label: Option<String>,
     /// At most so many, up to 200.
     #[arg(long, value_name = "COUNT", value_parser = count())]
     limit: Option<u32>,
@@ -63,10 +92,18 @@ pub(crate) struct List {
     cursor: Option<String>,
 }
 
+/// `KEY=VALUE`.
+fn pair(text: &str) -> Result<(String, String), &'static str> {
+    let (key, value) = text
+        .split_once('=')
+        .ok_or("it is written KEY=VALUE, like build=17")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 /// The text of an issue.
 #[derive(Debug, Args)]
 struct Description {
-    /// Markdown; `-` takes it from standard input. An `@name` that means one agent or member becomes a mention.
+    /// Markdown; `-` takes it from standard input. An `@name` that means one agent, team or member becomes a mention.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
     /// The same, from a file.
@@ -90,7 +127,7 @@ pub(crate) struct Create {
     /// Higher goes first, -1000 to 1000.
     #[arg(long, default_value_t = 0, allow_hyphen_values = true)]
     priority: i32,
-    /// Who is to do it: the name of an agent or member, or `me`.
+    /// Who is to do it: the name of an agent, team or member, or `me`.
     #[arg(long, value_name = "WHO")]
     assignee: Option<String>,
     /// The issue that it is a part of.
@@ -99,6 +136,15 @@ pub(crate) struct Create {
     /// Which stage of the parent's work it belongs to.
     #[arg(long, requires = "parent")]
     stage: Option<u32>,
+    /// The project that it belongs to. A part belongs to that of its whole, unless told otherwise.
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// What it is sorted by. May be given several times.
+    #[arg(long)]
+    label: Vec<String>,
+    /// Something that programs keep with it. May be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    meta: Vec<(String, String)>,
     /// Wakes nobody.
     #[arg(long)]
     no_start: bool,
@@ -119,6 +165,24 @@ pub(crate) struct Edit {
     /// Higher goes first, -1000 to 1000.
     #[arg(long, allow_hyphen_values = true)]
     priority: Option<i32>,
+    /// The project that it belongs to.
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Takes it out of its project.
+    #[arg(long, conflicts_with = "project")]
+    no_project: bool,
+    /// A label that it gets. May be given several times.
+    #[arg(long)]
+    label: Vec<String>,
+    /// A label that it loses. May be given several times.
+    #[arg(long, value_name = "LABEL")]
+    unlabel: Vec<String>,
+    /// Something that programs keep with it. May be given several times.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    meta: Vec<(String, String)>,
+    /// A key whose value is forgotten. May be given several times.
+    #[arg(long, value_name = "KEY")]
+    unmeta: Vec<String>,
     /// Only if it is at this revision: then nobody's change is overwritten.
     #[arg(long)]
     revision: Option<u32>,
@@ -131,7 +195,7 @@ pub(crate) struct Edit {
 pub(crate) struct Assign {
     #[command(flatten)]
     which: Which,
-    /// The name of an agent or member, or `me`.
+    /// The name of an agent, team or member, or `me`.
     #[arg(long, value_name = "WHO", required_unless_present = "nobody")]
     to: Option<String>,
     /// Takes it from whoever has it.
@@ -166,6 +230,7 @@ impl Verb {
                 out.show(&issue, show::key, |issue| show::describe(issue, &names))
             }
             Self::Create(create) => create.run(session, out).await,
+            Self::Quick(quick) => quick.run(session, out).await,
             Self::Edit(edit) => edit.run(session, out).await,
             Self::Assign(assign) => {
                 let to = match &assign.to {
@@ -187,6 +252,22 @@ impl Verb {
                 };
                 let key = session.issue(status.key.as_ref()).await?;
                 save(session, &key, &edit, out).await
+            }
+            Self::Search { words, part } => {
+                let query = SearchQuery {
+                    q: words.join(" "),
+                    limit: part.limit,
+                    cursor: part.cursor.clone(),
+                };
+                let page = board.search(&query).await?;
+                out.list(&page, show::place, |hits, width| show::hits(hits, width))
+            }
+            Self::Subscribe(which) => subscribe(session, which, true, out).await,
+            Self::Unsubscribe(which) => subscribe(session, which, false, out).await,
+            Self::Subscribers { which, part } => {
+                let key = which.key(session).await?;
+                let page = board.subscribers(&key, &part.query()).await?;
+                out.page(&page, |member| member.id.to_string(), member::table)
             }
             Self::Children { which, part } => {
                 let key = which.key(session).await?;
@@ -212,6 +293,8 @@ impl List {
         let query = IssueQuery {
             status: self.status,
             assignee,
+            project: self.project.clone(),
+            label: self.label.clone(),
             limit: self.limit,
             cursor: self.cursor.clone(),
         };
@@ -247,6 +330,9 @@ impl Create {
             assignee,
             parent: self.parent.clone(),
             stage: self.stage,
+            project: self.project.clone(),
+            labels: self.label.clone(),
+            metadata: self.meta.iter().cloned().collect(),
             no_start: self.no_start,
         };
         let saved = session.board()?.create_issue(&new).await?;
@@ -255,6 +341,14 @@ impl Create {
 }
 
 impl Edit {
+    fn metadata(&self) -> BTreeMap<String, Option<String>> {
+        let unset = self.unmeta.iter().map(|key| (key.clone(), None));
+        let set = self.meta.iter().cloned();
+        unset
+            .chain(set.map(|(key, value)| (key, Some(value))))
+            .collect()
+    }
+
     async fn run(&self, session: &Session, out: &mut Output<'_>) -> Result<(), Failure> {
         let edit = IssueEdit {
             revision: self.revision,
@@ -263,12 +357,24 @@ impl Edit {
             status: self.status,
             priority: self.priority,
             assignee: None,
+            project: if self.no_project {
+                Some(None)
+            } else {
+                self.project.clone().map(Some)
+            },
+            add_labels: self.label.clone(),
+            remove_labels: self.unlabel.clone(),
+            metadata: self.metadata(),
             no_start: self.no_start,
         };
         if edit.title.is_none()
             && edit.description.is_none()
             && edit.status.is_none()
             && edit.priority.is_none()
+            && edit.project.is_none()
+            && edit.add_labels.is_empty()
+            && edit.remove_labels.is_empty()
+            && edit.metadata.is_empty()
         {
             return Err(Failure::Usage(
                 "what is to be changed? `moor issue edit --help` lists it".to_owned(),
@@ -276,6 +382,24 @@ impl Edit {
         }
         save(session, &self.which.key(session).await?, &edit, out).await
     }
+}
+
+async fn subscribe(
+    session: &Session,
+    which: &Which,
+    subscribed: bool,
+    out: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let key = which.key(session).await?;
+    let answer = session.board()?.subscribe(&key, subscribed).await?;
+    out.show(
+        &answer,
+        |_| key.to_string(),
+        |answer| match answer.subscribed {
+            true => format!("You are told of comments on {key}.\n"),
+            false => format!("You are told of comments on {key} when somebody names you.\n"),
+        },
+    )
 }
 
 async fn save(
@@ -327,7 +451,7 @@ async fn names(
     out: &Output<'_>,
     recipients: impl Iterator<Item = &Recipient>,
 ) -> Result<Names, Failure> {
-    if out.quiet || out.form == Form::Json {
+    if out.quiet || out.form != Form::Human {
         return Ok(Names::default());
     }
     Ok(Names::of(&session.board()?, recipients).await)

@@ -27,7 +27,7 @@ impl Verb {
     }
 }
 
-fn table(members: &[Member]) -> Table<3> {
+pub(super) fn table(members: &[Member]) -> Table<3> {
     let rows = members.iter().map(|member| {
         [
             member.id.to_string(),

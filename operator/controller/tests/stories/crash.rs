@@ -15,7 +15,7 @@ use crate::world::{KubeFault, NAMESPACE, Operator, World};
 
 /// Points of the store that these tasks do not pass: the API writes them, or the first start, or they belong to a
 /// pod that vanished or a task that was born in the store, which have stories of their own.
-const OTHERS: [WritePoint; 21] = [
+const OTHERS: &[WritePoint] = &[
     WritePoint::AdoptInstallation,
     WritePoint::Open,
     WritePoint::Started,
@@ -37,6 +37,20 @@ const OTHERS: [WritePoint; 21] = [
     WritePoint::DeleteComment,
     WritePoint::ResolveComment,
     WritePoint::BindObject,
+    WritePoint::Subscribe,
+    WritePoint::Unsubscribe,
+    WritePoint::CreateProject,
+    WritePoint::EditProject,
+    WritePoint::AddAttachment,
+    WritePoint::DeleteAttachment,
+    WritePoint::DoAgain,
+    WritePoint::PutAside,
+    WritePoint::LetGoOn,
+    WritePoint::BeginChat,
+    WritePoint::SendChat,
+    WritePoint::EditChat,
+    WritePoint::AskQuickIssue,
+    WritePoint::KeepText,
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

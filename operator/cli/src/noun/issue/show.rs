@@ -1,6 +1,8 @@
 //! Issues, as people read them.
 
-use protocol::board::Issue;
+use std::fmt::Write as _;
+
+use protocol::board::{Issue, SearchHit};
 
 use crate::noun::wakes;
 use crate::table::{Table, fields};
@@ -53,6 +55,15 @@ pub(super) fn describe(issue: &Issue, names: &Names) -> String {
     if let Some(parent) = parent {
         rows.push(("Part of", parent));
     }
+    if let Some(project) = &issue.project {
+        rows.push(("Project", project.clone()));
+    }
+    if !issue.labels.is_empty() {
+        rows.push(("Labels", issue.labels.join(" ")));
+    }
+    for (key, value) in &issue.metadata {
+        rows.push(("Metadata", format!("{key}={value}")));
+    }
     rows.push(("Comments", issue.comments.to_string()));
     rows.push(("Created", text::time(issue.created)));
     rows.push((
@@ -64,6 +75,36 @@ pub(super) fn describe(issue: &Issue, names: &Names) -> String {
         shown.push('\n');
         shown.push_str(text::block(&issue.description).trim_end());
         shown.push('\n');
+    }
+    shown
+}
+
+/// What names the place of a hit: its comment, or its issue.
+pub(super) fn place(hit: &SearchHit) -> String {
+    hit.comment
+        .map_or_else(|| hit.issue.to_string(), |comment| comment.to_string())
+}
+
+/// What was found, two lines each: where, and what stands there.
+pub(super) fn hits(hits: &[SearchHit], width: usize) -> String {
+    let mut shown = String::new();
+    for hit in hits {
+        let place = hit.comment.map_or_else(String::new, |comment| {
+            format!("comment {comment} by {}, ", wakes::author(&hit.author))
+        });
+        let head = format!(
+            "{}  {}  {}  ({place}{})",
+            hit.issue,
+            hit.status.as_str(),
+            hit.title,
+            text::time(hit.created)
+        );
+        shown.push_str(&text::line(&head));
+        shown.push('\n');
+        if !hit.snippet.is_empty() {
+            let snippet = text::cut(&text::line(&hit.snippet), width.saturating_sub(4));
+            let _ = writeln!(shown, "    {snippet}");
+        }
     }
     shown
 }
@@ -96,6 +137,9 @@ mod tests {
             },
             parent: Some("TEAM-1".parse().unwrap()),
             stage: Some(2),
+            project: Some("website".into()),
+            labels: vec!["area/web".into(), "bug".into()],
+            metadata: [("build".into(), "17\u{1b}[2J".into())].into(),
             comments: 3,
             revision: 4,
             created: Timestamp::UNIX_EPOCH,
@@ -104,11 +148,38 @@ mod tests {
     }
 
     #[test]
+    fn what_was_found_is_shown() {
+        let issue = issue();
+        let hit = SearchHit {
+            issue: issue.key,
+            title: issue.title,
+            status: issue.status,
+            comment: None,
+            author: issue.creator,
+            created: issue.created,
+            snippet: "As a user.\u{1b}[2J - one".into(),
+        };
+        let comment = SearchHit {
+            comment: Some(protocol::CommentId(Uuid::from_u128(7))),
+            snippet: "…and ".repeat(20),
+            ..hit.clone()
+        };
+        let bare = SearchHit {
+            snippet: String::new(),
+            ..hit.clone()
+        };
+        insta::assert_snapshot!("hits", hits(&[hit, comment, bare], 80));
+    }
+
+    #[test]
     fn an_issue_is_shown() {
         insta::assert_snapshot!("issue", describe(&issue(), &Names::default()));
         let bare = Issue {
             assignee: None,
             parent: None,
+            project: None,
+            labels: Vec::new(),
+            metadata: Default::default(),
             description: String::new(),
             ..issue()
         };
