@@ -6,6 +6,7 @@ use protocol::TaskId;
 use crate::catalog::{Standing, standing};
 use crate::context::{Context, Key};
 use crate::error::Error;
+use crate::schedule;
 use crate::watch::object_key;
 use crate::work::Done;
 
@@ -37,7 +38,14 @@ pub async fn pass(ctx: &Context, name: &str) -> Result<Done, Error> {
                 name: agent.name_any(),
             });
         }
+        for team in ctx.caches.teams.in_namespace(name) {
+            ctx.queue.add(Key::Team {
+                namespace: name.to_owned(),
+                name: team.name_any(),
+            });
+        }
     }
+    schedule::look_at_all(ctx, name);
     match home.and_then(|home| home.uid()) {
         Some(uid) => open_tasks(ctx, &uid).await?,
         // It is gone, and its UID with it; what is open of it is among everything that is open.
