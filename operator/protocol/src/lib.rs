@@ -19,6 +19,7 @@ pub mod runner;
 mod state;
 pub mod texts;
 mod verdict;
+pub mod webhook;
 
 pub use credential::{Credential, InstallationKey, MacKey, Salt};
 pub use error::{ErrorBody, ErrorDetail, code};

@@ -4,7 +4,10 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{EndReason, Event, Package, SessionPolicy, Subject, TaskId, TaskResult, TaskState};
+use crate::{
+    EndReason, Event, Package, SessionId, SessionPolicy, Subject, TaskId, TaskResult, TaskState,
+    TokenScope,
+};
 
 /// `POST open`, with the task token. The same nonce may ask again and gets the same answer.
 #[derive(Clone, Serialize, Deserialize)]
@@ -34,6 +37,14 @@ impl std::fmt::Debug for OpenRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenRequest")
             .field("wire_version", &self.wire_version)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for TextRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextRequest")
+            .field("seq", &self.seq)
             .finish_non_exhaustive()
     }
 }
@@ -68,6 +79,25 @@ pub struct EventsResponse {
     /// How many lie past the budget, [`crate::limits::ATTEMPT_EVENTS`] and
     /// [`crate::limits::ATTEMPT_EVENT_BYTES`], and were left out so far.
     pub left_out: u64,
+}
+
+/// `POST texts`: the whole text of a tool's output that is too long for the timeline. Sent before the event itself, so
+/// that who reads that finds it; sending it again changes nothing.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextRequest {
+    /// Number of the event that holds its beginning.
+    pub seq: u64,
+    /// The text, at most [`crate::limits::TEXT_BYTES`].
+    pub text: String,
+}
+
+/// Answer to `texts`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TextResponse {
+    /// False when the attempt has used up its [`crate::limits::ATTEMPT_TEXT_BYTES`].
+    pub kept: bool,
 }
 
 /// Query of `GET control`: commands after this number.
@@ -142,6 +172,14 @@ pub struct WhoAmI {
     pub task: TaskId,
     /// Which attempt of it.
     pub attempt: u32,
+    /// What it works on.
+    pub subject: Subject,
+    /// Its volume and conversation.
+    pub session: SessionId,
+    /// How far its token reaches.
+    pub scope: TokenScope,
+    /// What it may do there, a verb and a resource each.
+    pub verbs: Vec<String>,
     /// When the token ends unless the runner goes on to show life.
     pub token_expires: Timestamp,
 }

@@ -28,13 +28,16 @@ pub(crate) fn limit(asked: impl Into<Option<u32>>) -> Result<u32, Error> {
 
 /// Where a page begins; `None` for the first one.
 pub(crate) fn after<K: FromStr>(cursor: Option<&str>) -> Result<Option<K>, Error> {
-    let foreign = |_| Error::Invalid {
+    cursor
+        .map(|cursor| cursor.parse().map_err(|_| foreign_cursor()))
+        .transpose()
+}
+
+pub(crate) fn foreign_cursor() -> Error {
+    Error::Invalid {
         what: "cursor",
         why: "no page gave it: leave it out to begin with the first page".to_owned(),
-    };
-    cursor
-        .map(|cursor| cursor.parse().map_err(foreign))
-        .transpose()
+    }
 }
 
 /// The page of `items`, of which one more than `limit` was asked for, so as to know whether any follow.

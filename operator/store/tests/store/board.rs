@@ -21,6 +21,7 @@ impl wake::Directory for Agents {
         let known = self.0.contains(&name);
         known.then(|| wake::AgentFacts {
             display_name: name.to_uppercase(),
+            access: None,
         })
     }
 }
@@ -140,6 +141,8 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
         store.read_inbox(bob.id, entry.id).await?;
         store.archive_inbox(bob.id, entry.id).await?;
     }
+    crate::projects::speak(bed, &ada).await?;
+    crate::attachments::speak(bed, &ada, &issue.key).await?;
     let object = uuid::Uuid::now_v7().to_string();
     let minted = store.exchange_login(&object, "ada", &[], at(4)).await?;
     let hash = Credential::token_hash(&minted.unwrap().token.into());
@@ -158,6 +161,7 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
 
 /// Nothing of it is lost, nothing is there twice.
 pub(crate) async fn spoken(bed: &Bed) {
+    crate::projects::spoken(bed).await;
     let store = &bed.store;
     let members = store.members(&workspace(), 9, None).await.unwrap().items;
     let users: Vec<_> = members.iter().map(|member| member.user.as_str()).collect();
