@@ -34,7 +34,7 @@ pub trait Definitions: Send + Sync + 'static {
     fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>>;
     /// The AgentTeam of this name.
     fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>>;
-    /// The AgentTeams of a namespace, as [`Definitions::agents`].
+    /// Each AgentTeam of a namespace, as [`Definitions::agents`].
     fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>>;
     /// Whether agents of a workspace are woken only where a person is at the top of the chain of causes.
     fn requires_originator(&self, namespace: &str) -> bool;

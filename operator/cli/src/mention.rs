@@ -14,7 +14,7 @@ use crate::who::{Named, Who};
 /// Stands for everybody, unless somebody is called so.
 const ALL: &str = "all";
 const HOW: &str =
-    "@agent:NAME and @member:USER say which; in backticks, or with --as-is, it stays as it is";
+    "@agent:NAME, @team:NAME and @member:USER say which; in backticks, or with --as-is, it stays as it is";
 
 /// The text with links in place of names. Who is there is only asked for when there is a name in it.
 pub(crate) async fn link(text: String, board: &Board<'_>) -> Result<String, Failure> {
@@ -163,6 +163,10 @@ mod tests {
                 "@agent:ada!",
                 r"[@Ada \[bot\]](mention://agent/ada)!".to_owned(),
             ),
+            (
+                "@core and @team:core",
+                "[@The Core](mention://team/core) and [@The Core](mention://team/core)".to_owned(),
+            ),
             ("@all", "[@all](mention://all/all)".to_owned()),
             ("é @reviewer é", format!("é {reviewer} é")),
         ] {
@@ -225,7 +229,7 @@ mod tests {
             if let Ok(linked) = replace(&text, &found, &who()) {
                 let seen = wake::mentions(&linked);
                 let named = |name| found.iter().any(|range| &text[range.clone()] == name);
-                prop_assert_eq!(!seen.agents.is_empty(), named("@reviewer"), "{:?}", linked);
+                prop_assert_eq!(!seen.named.is_empty(), named("@reviewer"), "{:?}", linked);
                 prop_assert_eq!(!seen.members.is_empty(), named("@grace"), "{:?}", linked);
             }
         }

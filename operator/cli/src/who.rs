@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use client::{Board, Caller, PageQuery};
-use protocol::board::{AgentCard, Member, Page, Recipient, RecipientKind};
+use protocol::board::{AgentCard, Member, Page, Recipient, RecipientKind, TeamCard};
 use protocol::{MemberId, limits};
 
 use crate::failure::Failure;
@@ -21,6 +21,7 @@ const ME: &str = "me";
 #[derive(Debug, Default)]
 pub(crate) struct Who {
     agents: Vec<AgentCard>,
+    teams: Vec<TeamCard>,
     members: Vec<Member>,
 }
 
@@ -38,11 +39,12 @@ impl Who {
     pub(crate) async fn load(board: &Board<'_>) -> Result<Self, Failure> {
         Ok(Self {
             agents: all(async |query| board.agents(&query).await).await?,
+            teams: all(async |query| board.teams(&query).await).await?,
             members: all(async |query| board.members(&query).await).await?,
         })
     }
 
-    /// The one whom a name means: `reviewer`, `ada`, `ada@example.com`, `agent:reviewer`, `member:ada`.
+    /// The one whom a name means: `reviewer`, `ada`, `ada@example.com`, `agent:reviewer`, `team:core`, `member:ada`.
     pub(crate) fn find(&self, name: &str) -> Result<Named, String> {
         let mut found = self.matching(name);
         match (found.pop(), found.is_empty()) {
@@ -63,32 +65,40 @@ impl Who {
     }
 
     fn matching(&self, name: &str) -> Vec<Named> {
-        let (kind, name) = match name.split_once(':') {
-            Some(("agent", name)) => (Some(RecipientKind::Agent), name),
-            Some(("member", name)) => (Some(RecipientKind::Member), name),
-            Some(_) | None => (None, name),
+        let of_kind = |(kind, name)| Some((RecipientKind::parse(kind)?, name));
+        let (kind, name) = match name.split_once(':').and_then(of_kind) {
+            Some((kind, name)) => (Some(kind), name),
+            None => (None, name),
         };
-        let agents = self
-            .agents
-            .iter()
-            .filter(|each| kind != Some(RecipientKind::Member) && is_agent(each, name))
-            .map(agent);
+        let may_be = |one: RecipientKind| kind.is_none_or(|kind| kind == one);
+        let agents = self.agents.iter().filter(|each| {
+            may_be(RecipientKind::Agent) && is_called(&each.name, &each.display_name, name)
+        });
+        let teams = self.teams.iter().filter(|each| {
+            may_be(RecipientKind::Team) && is_called(&each.name, &each.display_name, name)
+        });
         let members = self
             .members
             .iter()
-            .filter(|each| kind != Some(RecipientKind::Agent) && is_member(each, name))
-            .map(member);
-        agents.chain(members).collect()
+            .filter(|each| may_be(RecipientKind::Member) && is_member(each, name));
+        let named = agents.map(agent).chain(teams.map(team));
+        named.chain(members.map(member)).collect()
     }
 
     fn everybody(&self) -> Vec<Named> {
-        let agents = self.agents.iter().map(agent);
-        agents.chain(self.members.iter().map(member)).collect()
+        let named = self.agents.iter().map(agent);
+        let named = named.chain(self.teams.iter().map(team));
+        named.chain(self.members.iter().map(member)).collect()
     }
 }
 
-/// Whom an argument means: `me`, an id with its kind, or a name.
+/// Whom an argument means: `me`, an id with its kind, or a name. The kind may stand before a slash, too.
 pub(crate) async fn recipient(session: &Session, word: &str) -> Result<Recipient, Failure> {
+    let with_colon = match word.split_once('/') {
+        Some((kind, name)) if RecipientKind::parse(kind).is_some() => format!("{kind}:{name}"),
+        Some(_) | None => word.to_owned(),
+    };
+    let word = with_colon.as_str();
     if let Some(id) = word.strip_prefix("member:")
         && id.parse::<MemberId>().is_ok()
     {
@@ -162,9 +172,10 @@ async fn all<T>(
     Ok(everything)
 }
 
-fn is_agent(agent: &AgentCard, name: &str) -> bool {
-    let display: String = agent.display_name.split_whitespace().collect();
-    agent.name.eq_ignore_ascii_case(name) || display.to_lowercase() == name.to_lowercase()
+/// Whether an agent or a team of this resource name, which people call so, is meant.
+fn is_called(resource: &str, display_name: &str, name: &str) -> bool {
+    let display: String = display_name.split_whitespace().collect();
+    resource.eq_ignore_ascii_case(name) || display.to_lowercase() == name.to_lowercase()
 }
 
 /// A person is also called by the part before the `@` of an address, and after the last `:` of what a cluster
@@ -187,6 +198,17 @@ fn agent(card: &AgentCard) -> Named {
         },
         label: card.display_name.clone(),
         exact: format!("agent:{}", card.name),
+    }
+}
+
+fn team(card: &TeamCard) -> Named {
+    Named {
+        recipient: Recipient {
+            kind: RecipientKind::Team,
+            id: card.name.clone(),
+        },
+        label: card.display_name.clone(),
+        exact: format!("team:{}", card.name),
     }
 }
 
@@ -224,6 +246,7 @@ pub(crate) mod tests {
         let agent = |name: &str, display_name: &str| AgentCard {
             name: name.to_owned(),
             display_name: display_name.to_owned(),
+            description: None,
             ready: true,
             reason: None,
         };
@@ -237,6 +260,14 @@ pub(crate) mod tests {
                 agent("reviewer", "Strict Reviewer"),
                 agent("ada", "Ada [bot]"),
             ],
+            teams: vec![TeamCard {
+                name: "core".to_owned(),
+                display_name: "The Core".to_owned(),
+                description: None,
+                leader: "ada".to_owned(),
+                ready: true,
+                reason: None,
+            }],
             members: vec![
                 member(7, "ada@example.com"),
                 member(8, "system:serviceaccount:team-a:ci"),
@@ -252,6 +283,9 @@ pub(crate) mod tests {
             ("reviewer", "agent:reviewer"),
             ("StrictReviewer", "agent:reviewer"),
             ("agent:ada", "agent:ada"),
+            ("core", "team:core"),
+            ("TheCore", "team:core"),
+            ("team:core", "team:core"),
             ("ada@example.com", "member:ada@example.com"),
             ("member:ada", "member:ada@example.com"),
             ("ci", "member:system:serviceaccount:team-a:ci"),
@@ -271,10 +305,10 @@ pub(crate) mod tests {
             who.find("ada").unwrap_err(),
             r#""ada" may mean agent:ada, member:ada@example.com"#
         );
-        for nobody in ["", "agent:grace", "member:reviewer", "rev"] {
+        for nobody in ["", "agent:grace", "member:reviewer", "agent:core", "team:ada", "rev"] {
             let words = who.find(nobody).unwrap_err();
             assert!(
-                words.contains("there are agent:reviewer, agent:ada, member:ada@"),
+                words.contains("there are agent:reviewer, agent:ada, team:core, member:ada@"),
                 "{words}"
             );
         }

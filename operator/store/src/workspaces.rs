@@ -2,6 +2,7 @@
 
 use protocol::TaskId;
 use protocol::board::{Author, IssueKey};
+use wake::Person;
 
 use crate::Error;
 use crate::db::query;
@@ -32,6 +33,16 @@ pub struct Acting {
     pub user: Option<String>,
     /// Its groups.
     pub groups: Vec<String>,
+}
+
+impl Acting {
+    /// The person, with its groups.
+    pub(crate) fn person(&self) -> Option<Person> {
+        self.user.as_ref().map(|user| Person {
+            user: user.clone(),
+            groups: self.groups.clone(),
+        })
+    }
 }
 
 /// Makes the workspace's row, if this is its first use.

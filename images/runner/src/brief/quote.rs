@@ -5,7 +5,7 @@ use protocol::board::{Author, AuthorKind};
 /// Bytes of a name that a message takes over.
 const NAME_BYTES: usize = 48;
 /// Bytes of an agent's resource name; longer ones Kubernetes does not take.
-const AGENT_BYTES: usize = 40;
+pub(super) const AGENT_BYTES: usize = 40;
 /// Bytes of a title.
 const TITLE_BYTES: usize = 200;
 /// What a quoted line begins with. No line of ours does.

@@ -16,7 +16,7 @@ fn queued(posted: &Value) -> TaskId {
 }
 
 /// The object that the controller makes for such a task, bound to it.
-async fn give_object(bed: &Bed, task: TaskId, issue: &str, comment: &Value) {
+pub(crate) async fn give_object(bed: &Bed, task: TaskId, issue: &str, comment: &Value) {
     let uid = uuid::Uuid::now_v7().to_string();
     let name = bed.task(task).await.object.name;
     let object = json!({
@@ -45,7 +45,7 @@ async fn woken(bed: &Bed, ada: &Voice) -> (String, Value, AttemptId) {
     (issue, posted["comment"].clone(), attempt)
 }
 
-async fn open(bed: &Bed, attempt: AttemptId) -> Value {
+pub(crate) async fn open(bed: &Bed, attempt: AttemptId) -> Value {
     let asking = json!({"nonce": NONCE, "wireVersion": WIRE_VERSION});
     let token = bed.token(attempt).await;
     bed.post("open", &token, &asking).await.ok()["package"].clone()

@@ -48,12 +48,14 @@ mod tests {
             AgentCard {
                 name: "reviewer".into(),
                 display_name: "Reviewer\n\u{1b}[2J".into(),
+                description: None,
                 ready: true,
                 reason: None,
             },
             AgentCard {
                 name: "coder".into(),
                 display_name: "Coder".into(),
+                description: None,
                 ready: false,
                 reason: Some("RuntimeNotFound".into()),
             },

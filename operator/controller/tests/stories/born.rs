@@ -19,7 +19,10 @@ struct Everyone;
 impl wake::Directory for Everyone {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
         let display_name = name.to_owned();
-        Some(wake::AgentFacts { display_name })
+        Some(wake::AgentFacts {
+            display_name,
+            access: None,
+        })
     }
 }
 

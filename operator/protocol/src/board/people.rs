@@ -133,6 +133,9 @@ pub struct AgentCard {
     pub name: String,
     /// What people call it.
     pub display_name: String,
+    /// What it is good at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
     /// True when a task of it could run now, but for limits.
     pub ready: bool,
     /// Why not, in a word.
