@@ -1,6 +1,9 @@
 //! Values for tests.
 
-use protocol::board::{Author, AuthorKind, Cause, CauseKind, Comment, IssueStatus};
+use protocol::board::{
+    Author, AuthorKind, Cause, CauseKind, ChatCause, ChatMessage, ChatMessageKind, Comment,
+    IssueStatus, QuickCause,
+};
 use protocol::{
     AgentBrief, AttemptId, CommentId, Evidence, Package, ProviderSession, RuntimeBrief,
     SessionBrief, SessionPolicy, Subject, TaskId, TaskTimeouts,
@@ -145,4 +148,53 @@ pub(crate) fn comment_id(number: u128) -> CommentId {
     CommentId(uuid::Uuid::from_u128(
         0x0192_f000_0000_7000_8000_0000_0000_0000 + number,
     ))
+}
+
+/// A first task of an agent to which a person wrote in a chat.
+pub(crate) fn chatted() -> Package {
+    let mut package = package();
+    package.prompt = String::new();
+    package.subject = Subject {
+        kind: "Chat".into(),
+        name: "0192f000-0000-7000-8000-0000000000cc".into(),
+    };
+    package.chat = Some(ChatCause {
+        chat: "0192f000-0000-7000-8000-0000000000cc".parse().unwrap(),
+        title: "What is it?".into(),
+        member: person("alice"),
+        messages: vec![chat_message(1, "What is it?\n> a quote")],
+        cut: false,
+        before: 0,
+    });
+    package
+}
+
+/// A message of alice in a chat.
+pub(crate) fn chat_message(position: u32, body: &str) -> ChatMessage {
+    ChatMessage {
+        position,
+        kind: ChatMessageKind::Message,
+        author: person("alice"),
+        body: body.into(),
+        task: None,
+        failure: None,
+        created: jiff::Timestamp::from_second(1_800_000_000 + i64::from(position)).unwrap(),
+    }
+}
+
+/// A task of an agent that is to write an issue.
+pub(crate) fn asked() -> Package {
+    let mut package = package();
+    package.prompt = String::new();
+    package.subject = Subject {
+        kind: "QuickIssue".into(),
+        name: "0192f000-0000-7000-8000-0000000000aa".into(),
+    };
+    package.session.policy = SessionPolicy::Fresh;
+    package.quick_issue = Some(QuickCause {
+        author: person("alice"),
+        text: "The basement is wet.\nSince Monday".into(),
+        issue: None,
+    });
+    package
 }

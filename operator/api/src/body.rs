@@ -5,13 +5,11 @@ use std::error::Error;
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query as AxumQuery, Request};
 use futures::StreamExt as _;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use protocol::board::{
-    CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewComment, NewIssue,
-};
+use protocol::board::{ChatEdit, CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat, NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Retry};
 use protocol::limits;
-use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest};
+use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest, TextRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -48,14 +46,36 @@ impl Content for NewIssue {
 impl Content for IssueEdit {
     const MOST: usize = 2 * limits::DESCRIPTION_BYTES + ENVELOPE_BYTES;
 }
+impl Content for NewProject {
+    const MOST: usize = 2 * limits::DESCRIPTION_BYTES + ENVELOPE_BYTES;
+}
+impl Content for ProjectEdit {
+    const MOST: usize = 2 * limits::DESCRIPTION_BYTES + ENVELOPE_BYTES;
+}
+impl Content for NewChat {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
+}
+impl Content for NewChatMessage {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
+}
+impl Content for ChatEdit {
+    const MOST: usize = 4096;
+}
+impl Content for NewQuickIssue {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
+}
 impl Content for NewComment {
     const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
 impl Content for CommentEdit {
     const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
+impl Content for Retry {
+    const MOST: usize = 4096;
+}
 impl Content for StartedRequest {}
 impl Content for EventsRequest {}
+impl Content for TextRequest {}
 impl Content for FinishRequest {}
 
 /// A JSON body. Extractors before it have run when the first byte of it is read, so nobody unknown is read.
@@ -119,6 +139,48 @@ impl<T: DeserializeOwned> FromRequestParts<Shared> for Query<T> {
     }
 }
 
+/// The content of a file, still on its way, and what is said about it.
+pub(crate) struct Upload {
+    /// What it is called.
+    pub(crate) name: String,
+    /// What it is said to be.
+    pub(crate) media_type: String,
+    /// How long it is said to be.
+    pub(crate) announced: Option<u64>,
+    pub(crate) body: Body,
+}
+
+/// What is said to be nothing in particular.
+const ANY_MEDIA: &str = "application/octet-stream";
+
+impl FromRequest<Shared> for Upload {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
+        let (mut parts, body) = request.into_parts();
+        let Query(NewAttachment { name }) = Query::from_request_parts(&mut parts, state).await?;
+        let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let media_type = header(CONTENT_TYPE).and_then(media_type);
+        Ok(Self {
+            name,
+            media_type: media_type.unwrap_or(ANY_MEDIA).to_owned(),
+            announced: header(CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+            body,
+        })
+    }
+}
+
+/// A media type without its parameters, if it is one.
+fn media_type(header: &str) -> Option<&str> {
+    let plain = header.split(';').next()?.trim();
+    let is_word = |word: &str| {
+        let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&byte);
+        !word.is_empty() && word.bytes().all(inner)
+    };
+    let (kind, form) = plain.split_once('/')?;
+    (plain.len() <= limits::MEDIA_TYPE_BYTES && is_word(kind) && is_word(form)).then_some(plain)
+}
+
 /// Bytes of a value as JSON.
 pub(crate) fn json_bytes(value: &impl Serialize) -> Result<usize, Failure> {
     let mut counter = Counter(0);
@@ -137,5 +199,26 @@ impl std::io::Write for Counter {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_media_type_is_two_words() {
+        for (header, wanted) in [
+            ("image/png", Some("image/png")),
+            ("text/plain; charset=utf-8", Some("text/plain")),
+            ("application/vnd.a+json", Some("application/vnd.a+json")),
+            ("", None),
+            ("text", None),
+            ("text/", None),
+            ("text/a b", None),
+            ("text/a\u{7}", None),
+        ] {
+            assert_eq!(media_type(header), wanted, "{header:?}");
+        }
     }
 }

@@ -27,6 +27,31 @@ const PAGE_BYTES: usize = 32 * 1024 * 1024;
 /// What is to be made once is asked for so often when no answer comes.
 const ONCE_TRIES: u32 = 3;
 
+/// A content, which may be long, comes or goes in this time.
+const CONTENT_TIMEOUT: Duration = Duration::from_secs(320);
+
+/// A content on its way.
+#[derive(Debug)]
+pub struct Download(Response);
+
+impl Download {
+    /// What the API says that its SHA-256 is, in hex.
+    #[must_use]
+    pub fn sha256(&self) -> Option<&str> {
+        let tag = self.0.headers().get(reqwest::header::ETAG)?.to_str().ok()?;
+        tag.strip_prefix('"')?.strip_suffix('"')
+    }
+
+    /// The next part; `None` at its end.
+    ///
+    /// # Errors
+    /// [`Error::Connection`] when it breaks off.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let chunk = self.0.chunk().await.map_err(Error::Connection)?;
+        Ok(chunk.map(|chunk| chunk.to_vec()))
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     client: reqwest::Client,
@@ -155,6 +180,44 @@ impl Http {
             ANSWER_BYTES,
         )
         .await
+    }
+
+    /// Sends what is no JSON, with a query.
+    pub(crate) async fn upload<A: DeserializeOwned>(
+        &self,
+        path: &str,
+        credential: &SecretString,
+        query: &impl Serialize,
+        (media_type, content): (&str, Vec<u8>),
+    ) -> Result<A, Error> {
+        let mut url = self.url(path)?;
+        add(&mut url, query)?;
+        let request = self.client.post(url).timeout(CONTENT_TIMEOUT);
+        let request = request
+            .header(reqwest::header::CONTENT_TYPE, media_type)
+            .body(content);
+        answer(
+            request.bearer_auth(credential.expose_secret()),
+            ANSWER_BYTES,
+        )
+        .await
+    }
+
+    /// Asks for what is no JSON.
+    pub(crate) async fn download(
+        &self,
+        path: &str,
+        credential: &SecretString,
+    ) -> Result<Download, Error> {
+        let request = self.request(Method::GET, path, CONTENT_TIMEOUT)?;
+        let request = request.bearer_auth(credential.expose_secret());
+        let response = request.send().await.map_err(Error::Connection)?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(Download(response));
+        }
+        let body = read(response, ANSWER_BYTES).await?;
+        Err(refusal(status.as_u16(), &body))
     }
 
     /// As [`Http::ask`], and what is answered does not matter.

@@ -4,11 +4,11 @@
 //! within quotation marks on one line. On whose behalf the agent acts comes last: it changes most often, and a
 //! provider's cache ends at the first difference.
 
-use protocol::Package;
-use protocol::board::{Cause, CauseKind, Comment};
+use protocol::board::{Cause, CauseKind, Comment, Repository};
+use protocol::{FailureClass, Package};
 
 use super::template::fill;
-use super::{quote, sections};
+use super::{chat, quote, sections, team};
 use crate::resume::Decision;
 
 /// Bytes of the reason why a conversation could not be continued.
@@ -17,6 +17,12 @@ const REASON_BYTES: usize = 200;
 /// The message: what woke the agent, or the prompt of its task, and what it has to know about its continuity.
 #[must_use]
 pub fn message(package: &Package, decision: &Decision) -> String {
+    if let Some(asked) = &package.chat {
+        return chat::chat(package, asked, decision);
+    }
+    if let Some(asked) = &package.quick_issue {
+        return chat::quick(package, asked, decision);
+    }
     match &package.cause {
         None => sections([
             new_conversation(decision),
@@ -26,10 +32,12 @@ pub fn message(package: &Package, decision: &Decision) -> String {
         Some(cause) => {
             let resumed = matches!(decision, Decision::Resume(_));
             sections([
-                Some(woken(cause)),
+                woken(cause),
                 quoted(cause),
+                leads(package, cause),
                 Some(reading(cause, resumed)),
                 Some(news(cause, resumed)),
+                repositories(package),
                 new_conversation(decision),
                 interrupted(package),
                 Some(reply(cause)),
@@ -39,21 +47,39 @@ pub fn message(package: &Package, decision: &Decision) -> String {
     }
 }
 
-fn woken(cause: &Cause) -> String {
+fn woken(cause: &Cause) -> Option<String> {
+    let failure = cause.again.as_ref().and_then(|again| again.failure);
     let template = match cause.kind {
         CauseKind::Comment => include_str!("woken_comment.md"),
         CauseKind::Assignment => include_str!("woken_assignment.md"),
         CauseKind::Children => include_str!("woken_children.md"),
+        // These have messages of their own.
+        CauseKind::Chat | CauseKind::QuickIssue => return None,
     };
-    fill(
+    let template = match (&cause.again, failure) {
+        (None, _) => template,
+        (Some(_), None) => include_str!("woken_again.md"),
+        (Some(_), Some(_)) => include_str!("woken_retry.md"),
+    };
+    Some(fill(
         template,
         &[
             ("issue", &cause.issue.to_string()),
             ("title", &quote::title(&cause.title)),
             ("status", cause.status.as_str()),
             ("author", &quote::author(&cause.author)),
+            (
+                "failure",
+                failure.map(FailureClass::as_str).unwrap_or_default(),
+            ),
         ],
-    )
+    ))
+}
+
+/// What it leads, where it was woken for its team.
+fn leads(package: &Package, cause: &Cause) -> Option<String> {
+    let team = package.team.as_ref()?;
+    Some(team::section(team, &cause.issue.to_string()))
 }
 
 /// The comment that woke it, those that were taken in beside it, and where the rest of them is.
@@ -128,6 +154,21 @@ fn news(cause: &Cause, resumed: bool) -> String {
     fill(template, &values)
 }
 
+/// What can be checked out. Where there is nothing, nothing is said of it.
+fn repositories(package: &Package) -> Option<String> {
+    let name = |each: &Repository| match &each.default_branch {
+        Some(branch) => format!("`{}` (branch {branch})", each.name),
+        None => format!("`{}`", each.name),
+    };
+    let names: Vec<_> = package.repositories.iter().map(name).collect();
+    (!names.is_empty()).then(|| {
+        fill(
+            include_str!("repositories.md"),
+            &[("names", &names.join(", "))],
+        )
+    })
+}
+
 fn count(comments: u32) -> String {
     match comments {
         1 => "1 comment".to_owned(),
@@ -135,7 +176,7 @@ fn count(comments: u32) -> String {
     }
 }
 
-fn new_conversation(decision: &Decision) -> Option<String> {
+pub(super) fn new_conversation(decision: &Decision) -> Option<String> {
     let Decision::Fresh(Some(reason)) = decision else {
         return None;
     };
@@ -146,7 +187,7 @@ fn new_conversation(decision: &Decision) -> Option<String> {
     ))
 }
 
-fn interrupted(package: &Package) -> Option<String> {
+pub(super) fn interrupted(package: &Package) -> Option<String> {
     package
         .interrupted
         .then(|| fill(include_str!("interrupted.md"), &[]))
@@ -180,9 +221,12 @@ fn reply(cause: &Cause) -> String {
 }
 
 fn behalf(cause: &Cause) -> Option<String> {
-    let originator = quote::name(cause.originator.as_deref()?);
-    Some(fill(
+    Some(behalf_of(cause.originator.as_deref()?))
+}
+
+pub(super) fn behalf_of(user: &str) -> String {
+    fill(
         include_str!("behalf.md"),
-        &[("originator", &originator)],
-    ))
+        &[("originator", &quote::name(user))],
+    )
 }

@@ -56,6 +56,7 @@ fn woken(body: &str) -> Package {
         last_run: None,
         new_comments: 1,
         unchanged: false,
+        again: None,
     });
     package
 }

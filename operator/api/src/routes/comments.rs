@@ -15,6 +15,7 @@ use crate::board::{
 };
 use crate::body::{Json, Query};
 use crate::error::Failure;
+use crate::once::Once;
 use crate::state::{Inner, Shared};
 
 /// `GET issues/{key}/comments`: oldest first.
@@ -41,12 +42,13 @@ pub(super) async fn list_comments(
 pub(super) async fn post_comment(
     on: OnIssue<CreateComments>,
     State(state): State<Shared>,
+    once: Once,
     Json(new): Json<NewComment>,
 ) -> Result<Answer<Posted>, Failure> {
+    let store = once.store(&state, &format!("comments {}", on.key), &new)?;
     let new = accepted(&state, &on, new).await?;
     let directory = on.caller.recipients(&state);
-    let posted = state
-        .store
+    let posted = store
         .post_comment(&on.caller.acting, &on.key, new, &directory, state.now())
         .await
         .map_err(Failure::of_write)?;

@@ -6,19 +6,32 @@ use protocol::board::{Issue, IssueEdit, IssueQuery, NewIssue, Page, SavedIssue};
 
 use crate::board::{
     BoardCaller, CreateIssues, GetIssues, ListChildren, ListIssues, OnIssue, PageQuery,
-    PatchIssues, limit,
+    PatchIssues, Reach, limit,
 };
 use crate::body::{Json, Query};
 use crate::error::Failure;
+use crate::once::Once;
 use crate::state::Shared;
 
-/// `GET issues`: newest first, without their descriptions.
+/// `GET issues`: newest first, without their descriptions. An agent of a wider scope sees those within it.
 pub(super) async fn list_issues(
     caller: BoardCaller<ListIssues>,
     State(state): State<Shared>,
     Query(mut query): Query<IssueQuery>,
 ) -> Result<Answer<Page<Issue>>, Failure> {
     query.limit = Some(limit(query.limit)?);
+    match caller.reach(&state).await? {
+        Reach::Workspace => {}
+        Reach::Project(own) if query.project.as_ref().is_none_or(|asked| *asked == own) => {
+            query.project = Some(own);
+        }
+        Reach::Project(_) => return Err(Failure::not_found()),
+        Reach::Issue => {
+            return Err(Failure::forbidden(
+                "a task's token sees its own issue and the children of that, not the list of all",
+            ));
+        }
+    }
     Ok(Answer(
         state.store.issues(caller.workspace(), &query).await?,
     ))
@@ -28,24 +41,14 @@ pub(super) async fn list_issues(
 pub(super) async fn create_issue(
     caller: BoardCaller<CreateIssues>,
     State(state): State<Shared>,
+    once: Once,
     Json(mut new): Json<NewIssue>,
 ) -> Result<Answer<SavedIssue>, Failure> {
-    if let Some((_, own)) = caller.agent() {
-        let Some(own) = own else {
-            return Err(Failure::forbidden(
-                "this task has no issue, so there is nothing that a new one could be a part of",
-            ));
-        };
-        if new.parent.get_or_insert_with(|| own.clone()) != own {
-            return Err(Failure::forbidden(
-                "a task's token makes parts of its own issue only: leave `parent` out",
-            ));
-        }
-    }
+    let store = once.store(&state, "issues", &new)?;
+    caller.place(&state, &mut new).await?;
     caller.door(&state).await?.new_issue(&mut new)?;
     let directory = caller.recipients(&state);
-    let saved = state
-        .store
+    let saved = store
         .create_issue(&caller.acting, new, &directory, state.now())
         .await
         .map_err(Failure::of_write)?;
@@ -68,6 +71,13 @@ pub(super) async fn edit_issue(
     Json(mut edit): Json<IssueEdit>,
 ) -> Result<Answer<SavedIssue>, Failure> {
     let caller = &on.caller;
+    if let Some(project) = &edit.project
+        && caller.agent().is_some()
+    {
+        // To take it out of its project would take it out of the sight of others.
+        let named = project.as_deref().unwrap_or_default();
+        caller.may_file(&caller.reach(&state).await?, Some(named))?;
+    }
     caller.door(&state).await?.issue_edit(&mut edit)?;
     let directory = caller.recipients(&state);
     let saved = state

@@ -9,7 +9,7 @@ use store::{Decided, TimelineEntry, WorkspaceRef};
 
 use crate::board::{
     BoardCaller, CancelTasks, EventsQuery, Filling, GetTasks, GetTimelines, ListRuns, ListTasks,
-    OnIssue, OnTask, PageQuery, limit,
+    OnIssue, OnTask, PageQuery, check_private, limit,
 };
 use crate::body::Query;
 use crate::error::Failure;
@@ -86,19 +86,13 @@ pub(super) async fn list_events(
 ) -> Result<Answer<Page<TimelineItem>>, Failure> {
     let mut filling = Filling::new(limit(query.limit)?);
     run(&state, on.caller.workspace(), on.task).await?;
+    check_private(&state, on.caller.member()?, on.task).await?;
     let mut after = query.after;
     loop {
         let asked = filling.part();
         let entries = state.store.timeline(on.task, after, asked).await?;
         let more = entries.len() == asked as usize;
         after = entries.last().map_or(after, |last| last.position);
-        let item = |entry: TimelineEntry| TimelineItem {
-            position: entry.position,
-            attempt: entry.attempt,
-            at: entry.event.at,
-            body: entry.event.body,
-            full_bytes: entry.full_bytes,
-        };
         let part = entries.into_iter().map(item).collect();
         if let Some(page) = filling.take(part, more.then(|| after.to_string()))? {
             return Ok(Answer(page));
@@ -106,8 +100,19 @@ pub(super) async fn list_events(
     }
 }
 
+/// An entry as it is told.
+pub(crate) fn item(entry: TimelineEntry) -> TimelineItem {
+    TimelineItem {
+        position: entry.position,
+        attempt: entry.attempt,
+        at: entry.event.at,
+        body: entry.event.body,
+        full_bytes: entry.full_bytes,
+    }
+}
+
 /// A task of the workspace.
-pub(super) async fn run(
+pub(crate) async fn run(
     state: &Inner,
     workspace: &WorkspaceRef,
     task: TaskId,
@@ -119,7 +124,7 @@ pub(super) async fn run(
 }
 
 /// Says which limit holds a queued task, as the controller has found it out.
-fn say_limit(state: &Inner, workspace: &WorkspaceRef, run: &mut RunView) {
+pub(super) fn say_limit(state: &Inner, workspace: &WorkspaceRef, run: &mut RunView) {
     if run.state != TaskState::Queued {
         return;
     }

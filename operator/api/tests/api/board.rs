@@ -10,7 +10,15 @@ use uuid::Uuid;
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID};
 
 /// Everything that a person can be allowed.
-pub(crate) const RIGHTS: [(&str, &str); 14] = [
+pub(crate) const RIGHTS: [(&str, &str); 25] = [
+    ("get", "attachments"),
+    ("list", "attachments"),
+    ("create", "attachments"),
+    ("delete", "attachments"),
+    ("get", "projects"),
+    ("list", "projects"),
+    ("create", "projects"),
+    ("patch", "projects"),
     ("get", "issues"),
     ("list", "issues"),
     ("create", "issues"),
@@ -21,8 +29,11 @@ pub(crate) const RIGHTS: [(&str, &str); 14] = [
     ("delete", "comments"),
     ("get", "tasks"),
     ("list", "tasks"),
+    ("create", "tasks"),
     ("patch", "tasks"),
     ("list", "agents"),
+    ("list", "agentteams"),
+    ("get", "agentteams"),
     ("list", "members"),
     ("list", "inboxes"),
 ];
@@ -199,6 +210,7 @@ pub(crate) async fn claim(bed: &Bed, namespace_uid: &str, task: TaskId) -> Attem
             name: "reviewer".to_owned(),
             max_concurrent: 100,
         }],
+        share: store::Share::default(),
     };
     let claimed = bed.store.claim_next(&lane, &bed.key, bed.now()).await;
     let attempt = claimed.unwrap().unwrap().attempt;

@@ -156,6 +156,7 @@ both! {
         let eve = Voice::person(&bed, "eve").await;
         let issue = ada.issue("the one").await;
         bed.define_skill("app");
+        bed.define_team("app", &json!({"leader": "reviewer", "members": []}));
         let project = json!({"name": "app", "title": "The app"});
         ada.post("/projects", &project).await.ok();
         ada.patch(&format!("/issues/{issue}"), &json!({"project": "app"})).await.ok();
