@@ -26,7 +26,7 @@ pub(crate) fn note(doing: &'static str, statement: &'static str) {
 }
 
 /// Each grows with what is open or held, never with what there was.
-const ALLOWED: &[&str] = &["count tasks", "count holders"];
+const ALLOWED: &[&str] = &["count tasks", "count holders", "count all holders"];
 
 #[tokio::test]
 async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
@@ -46,6 +46,7 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
         .connect()
         .await
         .unwrap();
+    let referring = referring(&mut aside).await;
     let mut whole = Vec::new();
     for (doing, statement) in run {
         let plan = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
@@ -58,11 +59,16 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
                 "SCAN offered",
                 "SCAN counted",
                 // By the words that are looked for.
-                "SCAN search_words VIRTUAL TABLE INDEX 0:M",
+                "SCAN search_words VIRTUAL TABLE INDEX 192:M",
                 "SCAN CONSTANT ROW",
+                // One row.
+                "SCAN share_clock",
             ];
             // A list that had to be sorted was read to its end.
             let sorted = doing.starts_with("list ") && detail.contains("TEMP B-TREE");
+            if is_check(&referring, statement, &detail) {
+                continue;
+            }
             if (detail.starts_with("SCAN") || sorted)
                 && !bounded.iter().any(|bound| detail.starts_with(bound))
                 && !ALLOWED.contains(&doing)
@@ -72,6 +78,28 @@ async fn no_statement_of_a_tasks_life_reads_a_whole_table() {
         }
     }
     assert!(whole.is_empty(), "{whole:#?}");
+}
+
+/// Tables, each with one that it refers to.
+async fn referring(aside: &mut sqlx::SqliteConnection) -> Vec<(String, String)> {
+    const LIST: &str = "SELECT child.name AS child, parent.\"table\" AS parent FROM sqlite_master AS child \
+        JOIN pragma_foreign_key_list(child.name) AS parent WHERE child.type = 'table'";
+    let rows = sqlx::query(LIST).fetch_all(aside).await.unwrap();
+    rows.iter()
+        .map(|row| (row.get("child"), row.get("parent")))
+        .collect()
+}
+
+/// Where an insert runs triggers, its plan also names the tables that refer to the row's own. They are looked through
+/// when the statement has broken a reference before, so never by one that lasts.
+fn is_check(referring: &[(String, String)], statement: &str, detail: &str) -> bool {
+    let Some(into) = statement.strip_prefix("INSERT INTO ") else {
+        return false;
+    };
+    let into = into.split(' ').next().unwrap_or_default();
+    referring
+        .iter()
+        .any(|(child, parent)| parent == into && detail == format!("SCAN {child}"))
 }
 
 async fn live(store: &Store) {
@@ -146,6 +174,7 @@ async fn live(store: &Store) {
     store.end_unclaimed(second, verdict, now).await.unwrap();
     store.expire(second, now).await.unwrap();
     store.ran_before(&task("b", now).object).await.unwrap();
+    share(store, &key, now).await;
     read_lists(store, second).await;
     let (by, issue) = board::live(store, now).await;
     talk::live(store, &by, &issue, now).await;
@@ -169,6 +198,26 @@ fn telling(at: Timestamp) -> Verdict {
         at,
         result: Some(Box::new(result)),
     }
+}
+
+/// Claims where something is shared.
+async fn share(store: &Store, key: &InstallationKey, now: Timestamp) {
+    let third = store.enter_within(task("c", now), Some(9)).await.unwrap();
+    let lane = Lane {
+        share: crate::Share {
+            weight: 1,
+            max_concurrent: Some(9),
+            runs_per_hour: Some(9),
+            max_pods: Some(9),
+        },
+        ..lane()
+    };
+    store.next_in(&lane).await.unwrap().unwrap();
+    store.served("uid").await.unwrap();
+    store.held(&lane, now).await.unwrap();
+    store.load("uid", 9).await.unwrap();
+    let claimed = store.claim_next(&lane, key, now).await.unwrap().unwrap();
+    assert_eq!(claimed.attempt.task, third.task);
 }
 
 async fn read_lists(store: &Store, after: TaskId) {

@@ -2,7 +2,10 @@
 
 use axum::Router;
 
-use super::{again, agents, attachments, chats, comments, delete, get, inbox, issues, look, patch, post, projects, quick, runs, search, skills, subscribers, teams};
+use super::{
+    again, agents, attachments, chats, comments, delete, get, inbox, issues, look, patch, post,
+    projects, quick, runs, search, skills, subscribers, teams,
+};
 use crate::state::Shared;
 
 /// The routes of the board.
@@ -19,8 +22,14 @@ pub(super) fn all() -> Router<Shared> {
             "/issues/{key}/comments/preview",
             post(comments::preview_comment),
         )
-        .route("/issues/{key}/attachments", get(attachments::list_attachments))
-        .route("/issues/{key}/attachments", post(attachments::add_attachment))
+        .route(
+            "/issues/{key}/attachments",
+            get(attachments::list_attachments),
+        )
+        .route(
+            "/issues/{key}/attachments",
+            post(attachments::add_attachment),
+        )
         .route("/attachments/{id}", get(attachments::get_attachment))
         .route("/attachments/{id}", delete(attachments::delete_attachment))
         .route("/issues/{key}/runs", get(runs::list_runs_of_issue))
@@ -48,10 +57,7 @@ pub(super) fn all() -> Router<Shared> {
         .route("/tasks/{id}/suspend", post(again::suspend_task))
         .route("/tasks/{id}/resume", post(again::resume_task))
         .route("/tasks/{id}/events", get(runs::list_events))
-        .route(
-            "/tasks/{id}/events/{position}/text",
-            get(look::get_text),
-        )
+        .route("/tasks/{id}/events/{position}/text", get(look::get_text))
         .route("/live", get(look::look_on))
         .route("/agents", get(agents::list_agents))
         .route("/agents/{name}/usage", get(look::usage_of_agent))

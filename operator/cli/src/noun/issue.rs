@@ -8,7 +8,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use protocol::board::{
-    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, SavedIssue, SearchQuery,
+    Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, Page, Recipient, SavedIssue,
+    SearchQuery,
 };
 use protocol::limits;
 

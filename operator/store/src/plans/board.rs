@@ -1,7 +1,10 @@
 //! What people do.
 
 use jiff::Timestamp;
-use protocol::board::{Author, AuthorKind, IssueEdit, IssueKey, IssueQuery, IssueStatus, Member, NewAccessToken, NewIssue, NewProject, ProjectEdit, Recipient, RecipientKind, SearchQuery};
+use protocol::board::{
+    Author, AuthorKind, IssueEdit, IssueKey, IssueQuery, IssueStatus, Member, NewAccessToken,
+    NewIssue, NewProject, ProjectEdit, Recipient, RecipientKind, SearchQuery,
+};
 use protocol::{AttachmentId, InboxId, TaskId};
 use uuid::Uuid;
 
@@ -160,7 +163,7 @@ async fn follow(store: &Store, by: &Acting, issue: &IssueKey) {
     store.unsubscribe(workspace, issue, me).await.unwrap();
     store.subscribe(workspace, issue, me).await.unwrap();
     let following = store.subscribers(workspace, issue, 9, None).await;
-    assert_eq!(following.unwrap().items.len(), 1);
+    assert_eq!(following.unwrap().items.len(), 2);
     let asked = SearchQuery {
         q: "whole".to_owned(),
         ..SearchQuery::default()

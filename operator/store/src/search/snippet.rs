@@ -8,8 +8,11 @@ pub(super) fn around(text: &str, words: &Words, most: usize) -> String {
     let found = split(text).find(|word| words.have(word));
     // Where a part of the text begins in it, both being the same memory.
     let at = found.map_or(0, |word| word.as_ptr() as usize - text.as_ptr() as usize);
-    let before = text[..at].char_indices().rev();
-    let begin = before.take(most / 4).last().map_or(at, |(begin, _)| begin);
+    let begin = match text.char_indices().nth(most) {
+        // All of it is shown.
+        None => 0,
+        Some(_) => beginning(text, at, most / 4),
+    };
     let rest = &text[begin..];
     let end = rest
         .char_indices()
@@ -35,6 +38,17 @@ pub(super) fn around(text: &str, words: &Words, most: usize) -> String {
         shown.push('…');
     }
     shown
+}
+
+/// Where so many characters before a place begin, and a word does.
+fn beginning(text: &str, at: usize, most: usize) -> usize {
+    let before = text[..at].char_indices().rev().take(most).last();
+    let begin = before.map_or(at, |(begin, _)| begin);
+    if begin == 0 || text[..begin].ends_with(char::is_whitespace) {
+        return begin;
+    }
+    let blank = text[begin..at].find(char::is_whitespace);
+    blank.map_or(begin, |blank| begin + blank)
 }
 
 #[cfg(test)]
