@@ -9,10 +9,6 @@ const EVIDENCE_BYTES: usize = 512;
 const SESSION_ID_BYTES: usize = 256;
 /// Ids of one result that are never to be resumed again.
 const RETIRED: usize = 16;
-/// Models of one turn.
-const MODELS: usize = 16;
-/// Bytes of a model's name.
-const MODEL_BYTES: usize = 200;
 
 /// Shortens a text to at most `most` bytes, between two characters.
 pub fn cut(text: &mut String, most: usize) {
@@ -35,14 +31,14 @@ pub fn result(result: &mut TaskResult) {
         .take_if(|session| !is_session(session));
     result.retired_sessions.retain(|id| is_session_id(id));
     result.retired_sessions.truncate(RETIRED);
-    result.usage.retain(|model, _| model.len() <= MODEL_BYTES);
-    while result.usage.len() > MODELS {
+    result.usage.retain(|model, _| model.len() <= limits::MODEL_BYTES);
+    while result.usage.len() > limits::MODELS {
         result.usage.pop_last();
     }
 }
 
 fn is_session(session: &ProviderSession) -> bool {
-    session.provider.len() <= MODEL_BYTES && is_session_id(&session.id)
+    session.provider.len() <= limits::MODEL_BYTES && is_session_id(&session.id)
 }
 
 /// True when this can be a provider's session id. It will stand on a command line, so it is no option.

@@ -8,9 +8,11 @@ use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
 use crate::db::{Tx, query};
-use crate::{Error, Store};
+use crate::{Error, LiveChange, Store};
 
 const CHANNEL: &str = "mooring_changes";
+/// What only those hear who look on: it happens much more often, and must not push out what the controller hears.
+const LIVE: &str = "mooring_live";
 /// Changes kept for a slow listener; one that falls further behind is told to look at everything.
 const KEPT: usize = 1024;
 /// Between attempts to listen again, in milliseconds. The driver itself reconnects before this is asked.
@@ -64,6 +66,7 @@ impl Store {
 #[derive(Debug)]
 pub(crate) struct Sender {
     sender: broadcast::Sender<Change>,
+    live: broadcast::Sender<LiveChange>,
     listener: Option<AbortHandle>,
 }
 
@@ -72,8 +75,14 @@ impl Sender {
     pub(crate) fn within_process() -> Self {
         Self {
             sender: broadcast::Sender::new(KEPT),
+            live: broadcast::Sender::new(KEPT),
             listener: None,
         }
+    }
+
+    /// Hears what those hear who look on.
+    pub(crate) fn subscribe_live(&self) -> broadcast::Receiver<LiveChange> {
+        self.live.subscribe()
     }
 
     /// For a store that others write too: the database tells, also about our own writes.
@@ -81,21 +90,39 @@ impl Sender {
     /// # Errors
     /// [`Error::Unavailable`].
     pub(crate) async fn through_database(pool: &PgPool) -> Result<Self, Error> {
-        let sender = broadcast::Sender::new(KEPT);
+        let (sender, live) = (broadcast::Sender::new(KEPT), broadcast::Sender::new(KEPT));
         let listener = listen(pool).await.map_err(|source| Error::Unavailable {
             doing: "listen for changes",
             source,
         })?;
-        let task = tokio::spawn(forward(pool.clone(), listener, sender.clone()));
+        let to = Both {
+            sender: sender.clone(),
+            live: live.clone(),
+        };
+        let task = tokio::spawn(forward(pool.clone(), listener, to));
         Ok(Self {
             sender,
+            live,
             listener: Some(task.abort_handle()),
         })
     }
 
     /// Puts the changes into the transaction where the database is the one who tells.
-    pub(crate) async fn announce(&self, tx: &mut Tx, changed: &[TaskId]) -> Result<(), Error> {
+    pub(crate) async fn announce(
+        &self,
+        tx: &mut Tx,
+        changed: &[TaskId],
+        live: &[LiveChange],
+    ) -> Result<(), Error> {
         if self.listener.is_some() {
+            for change in live {
+                let told = query(
+                    "announce what happened",
+                    "SELECT pg_notify('mooring_live', $1)",
+                )
+                .bind(change.to_string());
+                told.execute(&mut *tx).await?;
+            }
             for task in changed {
                 let told = query(
                     "announce a change",
@@ -109,13 +136,46 @@ impl Sender {
     }
 
     /// Tells the listeners of this process where nobody else does.
-    pub(crate) fn publish(&self, changes: impl Iterator<Item = Change>) {
+    pub(crate) fn publish(&self, changed: &[TaskId], live: &[LiveChange]) {
         if self.listener.is_none() {
-            for change in changes {
+            for task in changed {
                 // An error only says that nobody listens.
-                let _ = self.sender.send(change);
+                let _ = self.sender.send(Change::Task(*task));
+                let _ = self.live.send(LiveChange::Task(*task));
+            }
+            for change in live {
+                let _ = self.live.send(*change);
             }
         }
+    }
+}
+
+/// Where what the database tells is sent on.
+struct Both {
+    sender: broadcast::Sender<Change>,
+    live: broadcast::Sender<LiveChange>,
+}
+
+impl Both {
+    fn send(&self, channel: &str, payload: &str) {
+        if channel == LIVE {
+            let _ = self
+                .live
+                .send(payload.parse().unwrap_or(LiveChange::Resync));
+            return;
+        }
+        match payload.parse() {
+            Ok(task) => {
+                let _ = self.sender.send(Change::Task(task));
+                let _ = self.live.send(LiveChange::Task(task));
+            }
+            Err(_) => self.resync(),
+        }
+    }
+
+    fn resync(&self) {
+        let _ = self.sender.send(Change::Resync);
+        let _ = self.live.send(LiveChange::Resync);
     }
 }
 
@@ -129,21 +189,18 @@ impl Drop for Sender {
 
 async fn listen(pool: &PgPool) -> Result<PgListener, sqlx::Error> {
     let mut listener = PgListener::connect_with(pool).await?;
-    listener.listen(CHANNEL).await?;
+    listener.listen_all([CHANNEL, LIVE]).await?;
     Ok(listener)
 }
 
-async fn forward(pool: PgPool, mut listener: PgListener, to: broadcast::Sender<Change>) {
+async fn forward(pool: PgPool, mut listener: PgListener, to: Both) {
     loop {
         match listener.try_recv().await {
             Ok(Some(told)) => {
-                let change = told.payload().parse().map_or(Change::Resync, Change::Task);
-                let _ = to.send(change);
+                to.send(told.channel(), told.payload());
             }
             // The connection broke and was made again; what came between is missed.
-            Ok(None) => {
-                let _ = to.send(Change::Resync);
-            }
+            Ok(None) => to.resync(),
             Err(_) if pool.is_closed() => return,
             Err(error) => {
                 tracing::warn!(%error, "changes of the store are not heard; trying again");
@@ -155,7 +212,7 @@ async fn forward(pool: PgPool, mut listener: PgListener, to: broadcast::Sender<C
                         Err(error) => tracing::debug!(%error, "still not listening"),
                     }
                 };
-                let _ = to.send(Change::Resync);
+                to.resync();
             }
         }
     }

@@ -1,12 +1,14 @@
 //! Tasks as people see them: those of a workspace, and those that worked on an issue.
 
+use std::collections::BTreeMap;
+
 use protocol::board::{CauseKind, IssueKey, Page, RunView};
 use protocol::{Outcome, Subject, TaskId};
 use uuid::Uuid;
 
 use crate::db::{Query, Row, query};
 use crate::tasks::{TaskRow, task_columns};
-use crate::{Error, Store, WorkspaceRef, issues, page};
+use crate::{Error, Store, WorkspaceRef, chats, issues, page, quick, usage};
 
 /// A task's columns, its subject and what woke it.
 macro_rules! select {
@@ -15,11 +17,14 @@ macro_rules! select {
             "SELECT ", task_columns!(), ", \
              (SELECT subject_kind FROM sessions WHERE sessions.id = tasks.session) AS subject_kind, \
              (SELECT subject_name FROM sessions WHERE sessions.id = tasks.session) AS subject_name, \
-             (SELECT cause_kind FROM wakes WHERE wakes.task = tasks.id) AS cause_kind FROM tasks ",
+             (SELECT cause_kind FROM wakes WHERE wakes.task = tasks.id) AS cause_kind, \
+             (SELECT CAST(SUM(input + output + cache_read + cache_write) AS BIGINT) FROM usage \
+              WHERE usage.task = tasks.id) AS tokens FROM tasks ",
             $which
         )
     };
 }
+pub(crate) use select;
 
 impl Store {
     /// A task of the workspace. What it waits for is not said: that depends on its agent's limits
@@ -36,8 +41,13 @@ impl Store {
         let find = query("read a run", RUN)
             .bind(task)
             .bind(workspace.namespace_uid.as_str());
-        let found = find.optional(&mut self.reader().await?).await?;
-        found.as_ref().map(read).transpose()
+        let mut reader = self.reader().await?;
+        let found = find.optional(&mut reader).await?;
+        let mut run = found.as_ref().map(read).transpose()?;
+        if let Some(run) = &mut run {
+            run.usage = usage::of_task(&mut reader, task).await?;
+        }
+        Ok(run)
     }
 
     /// Tasks of the workspace, newest first.
@@ -94,7 +104,8 @@ impl Store {
     }
 }
 
-fn read(row: &Row) -> Result<RunView, Error> {
+/// A task as its row says it.
+pub(crate) fn read(row: &Row) -> Result<RunView, Error> {
     let task = TaskRow::read(row)?;
     let outcome = task.verdict.map(|verdict| verdict.outcome);
     let cause: Option<String> = row.get("cause_kind")?;
@@ -104,21 +115,38 @@ fn read(row: &Row) -> Result<RunView, Error> {
             found: word,
         })
     });
+    let subject = Subject {
+        kind: row.get("subject_kind")?,
+        name: row.get("subject_name")?,
+    };
+    // These stand in tables of their own.
+    let elsewhere = match subject.kind.as_str() {
+        chats::SUBJECT => Some(CauseKind::Chat),
+        quick::SUBJECT => Some(CauseKind::QuickIssue),
+        _ => None,
+    };
     Ok(RunView {
         id: task.id,
         name: task.object.name,
         agent: task.agent,
-        subject: Subject {
-            kind: row.get("subject_kind")?,
-            name: row.get("subject_name")?,
-        },
+        subject,
         state: task.state,
         attempt: task.attempt,
         waits_for: None,
         succeeded: outcome.as_ref().map(|outcome| outcome.class().is_none()),
         failure: outcome.as_ref().and_then(Outcome::class),
-        cause: cause.transpose()?,
+        message: outcome.and_then(message),
+        cause: cause.transpose()?.or(elsewhere),
+        tokens: row.get::<Option<i64>>("tokens")?.map_or(0, i64::unsigned_abs),
+        usage: BTreeMap::new(),
         created: task.created_at,
         finished: task.closed_at,
     })
+}
+
+fn message(outcome: Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Succeeded => None,
+        Outcome::Failed { message, .. } => Some(message),
+    }
 }

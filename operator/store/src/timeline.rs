@@ -10,7 +10,7 @@ use crate::attempts::{self, AttemptRow};
 use crate::db::{Sql, query, to_json};
 use crate::sessions::{self, Conversation, Pointer};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint};
+use crate::{Error, LiveChange, Store, WritePoint};
 
 /// The number under which the note stands that says how many events were left out: the first number past the
 /// budget, so that no event in the timeline has it.
@@ -37,6 +37,8 @@ pub struct TimelineEntry {
     pub attempt: u32,
     /// What happened.
     pub event: Event,
+    /// Bytes of the whole text, where the event holds its beginning and the rest is kept beside.
+    pub full_bytes: Option<u64>,
 }
 
 /// A row on its way into the table.
@@ -90,6 +92,9 @@ impl Store {
         // Of all events: a conversation begun past the budget is one too.
         point(&mut write, &row, fresh, now).await?;
         attempts::heard(&mut write, attempt, now).await?;
+        if !lines.is_empty() || !left_out.is_empty() {
+            write.happened(LiveChange::Events(attempt.task));
+        }
         write.commit().await?;
         Ok(Appended::Taken(EventsResponse {
             acknowledged,
@@ -107,7 +112,9 @@ impl Store {
         after: u64,
         limit: u32,
     ) -> Result<Vec<TimelineEntry>, Error> {
-        const PAGE: &str = "SELECT position, attempt, seq, at, body FROM timeline \
+        const PAGE: &str = "SELECT position, attempt, seq, at, body, \
+            (SELECT bytes FROM event_texts AS whole WHERE whole.task = timeline.task AND whole.attempt = timeline.attempt \
+            AND whole.seq = timeline.seq) AS full_bytes FROM timeline \
             WHERE task = $1 AND position > $2 ORDER BY position LIMIT $3";
         // A position past what the column can hold has nothing after it.
         let after = i64::try_from(after).unwrap_or(i64::MAX);
@@ -122,10 +129,12 @@ impl Store {
                 at: row.time("at")?,
                 body: row.json("body")?,
             };
+            let full: Option<i64> = row.get("full_bytes")?;
             Ok(TimelineEntry {
                 position: row.u64("position")?,
                 attempt: row.u32("attempt")?,
                 event,
+                full_bytes: full.map(i64::unsigned_abs),
             })
         };
         rows.iter().map(entry).collect()

@@ -16,7 +16,7 @@ use crate::tasks::new_id;
 use crate::wakes::{self, IssueWrite, after_issue_write};
 use crate::writes::Write;
 use crate::{
-    Acting, Error, Store, WorkspaceRef, WritePoint, members, projects, quick, requests,
+    Acting, Error, LiveChange, Store, WorkspaceRef, WritePoint, members, projects, quick, requests,
     subscribers, text, workspaces,
 };
 
@@ -367,8 +367,9 @@ async fn insert(write: &mut Write, workspace: &WorkspaceRef, issue: &Issue) -> R
         .bind(issue.updated)
         .bind(to_json("labels", &issue.labels)?)
         .bind(to_json("metadata", &issue.metadata)?)
-        .execute(write)
+        .execute(&mut *write)
         .await?;
+    write.happened(LiveChange::Issue(issue.id));
     Ok(())
 }
 

@@ -2,11 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use protocol::{AttemptId, FailureClass, InstallationId, Outcome, TaskId, TaskState};
+use protocol::{AttemptId, FailureClass, InstallationId, Outcome, TaskId, TaskState, TokenUsage};
 use store::{Appended, Error, Fault, Faults, NewTask, Opened, WritePoint};
 use uuid::Uuid;
 
 use crate::bed::{Bed, DEADLINE, at, both, failed, lane, new_task, text, told};
+
+/// What the second attempt tells that it has used.
+const USED: TokenUsage = TokenUsage {
+    input: 1,
+    output: 2,
+    cache_read: 3,
+    cache_write: 4,
+};
 
 /// What a test remembers across a crash: names of objects, as the cluster would keep them.
 #[derive(Clone)]
@@ -55,9 +63,11 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     if store.attempt(second).await?.unwrap().ended_at.is_none() {
         run(&bed, second).await?;
     }
-    store
-        .verdict(second, told(Outcome::Succeeded, Some("one")), at(50))
-        .await?;
+    let mut verdict = told(Outcome::Succeeded, Some("one"));
+    if let Some(result) = &mut verdict.result {
+        result.usage.insert("big".to_owned(), USED);
+    }
+    store.verdict(second, verdict, at(50)).await?;
     store.secret_gone(second).await?;
     store.release(second, at(51)).await?;
     store
@@ -65,7 +75,8 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
         .await?;
     store.expire(other, at(70)).await?;
     crate::board::speak(&bed).await?;
-    crate::talk::speak(&bed).await
+    crate::talk::speak(&bed).await?;
+    crate::schedules::speak(&bed).await
 }
 
 async fn claim(bed: &Bed, task: TaskId) -> Result<(), Error> {
@@ -90,6 +101,7 @@ async fn run(bed: &Bed, attempt: AttemptId) -> Result<(), Error> {
     assert!(matches!(opened, Opened::First | Opened::Again));
     assert!(store.started(attempt, at(13)).await?);
     store.contact(attempt, at(14)).await?;
+    assert!(store.keep_text(attempt, 1, "whole".to_owned()).await?);
     for seq in 1..=2 {
         assert!(matches!(
             store.append(attempt, &[text(seq)], at(15)).await?,
@@ -120,6 +132,11 @@ async fn ended(bed: &Bed, world: &World) {
         .map(|entry| (entry.attempt, entry.event.seq))
         .collect();
     assert_eq!(order, [(1, 1), (1, 2), (2, 1), (2, 2)]);
+    let whole: Vec<_> = timeline.iter().map(|entry| entry.full_bytes).collect();
+    assert_eq!(whole, [Some(5), None, Some(5), None]);
+    let run = bed.store.run(&crate::board::workspace(), task).await;
+    let used: Vec<_> = run.unwrap().unwrap().usage.into_iter().collect();
+    assert_eq!(used, [("big".to_owned(), USED)]);
     let session = bed.session_of(task).await;
     assert_eq!(
         (session.holder, session.runs, session.claim_generation),
@@ -135,6 +152,7 @@ async fn ended(bed: &Bed, world: &World) {
     assert_eq!(bed.store.open_tasks(None, 9).await.unwrap(), []);
     crate::board::spoken(bed).await;
     crate::talk::spoken(bed).await;
+    crate::schedules::spoken(bed).await;
 }
 
 /// Puts one fault at one point, and lives on after it.

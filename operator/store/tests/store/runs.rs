@@ -24,7 +24,10 @@ both! {
             waits_for: None,
             succeeded: None,
             failure: None,
+            message: None,
             cause: None,
+            tokens: 0,
+            usage: std::collections::BTreeMap::new(),
             created: at(0),
             finished: None,
         };

@@ -21,7 +21,7 @@ both! {
         assert_eq!(bed.store.append(attempt, &texts(2..=5), at(15)).await.unwrap(), taken(5));
         assert_eq!(bed.store.append(attempt, &[], at(16)).await.unwrap(), taken(5));
         let timeline = bed.store.timeline(attempt.task, 0, 99).await.unwrap();
-        let wanted: Vec<_> = (1..=5).map(|n| TimelineEntry { position: n, attempt: 1, event: text(n) }).collect();
+        let wanted: Vec<_> = (1..=5).map(|n| TimelineEntry { position: n, attempt: 1, event: text(n), full_bytes: None }).collect();
         assert_eq!(timeline, wanted);
         assert_eq!(bed.store.timeline(attempt.task, 1, 2).await.unwrap(), wanted[1..3]);
         assert_eq!(bed.store.timeline(attempt.task, 5, 9).await.unwrap(), []);
