@@ -125,6 +125,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["connection error"]),
             Words(&["connection dropped"]),
             Words(&["mid-response"]),
+            Words(&["reading a body from connection"]),
             Words(&["error sending request"]),
             Words(&["unable to connect"]),
             Words(&["dial tcp"]),
@@ -352,6 +353,10 @@ mod tests {
             (
                 "Codex ran out of room in the model's context window. …",
                 C::ContextOverflow,
+            ),
+            (
+                "Last error: error decoding response body: error reading a body from connection: unexpected EOF",
+                C::ProviderNetwork,
             ),
             (
                 "Context length exceeded (19 tokens). Cannot compress further",

@@ -67,6 +67,11 @@ impl Calls {
         }
     }
 
+    /// True when no tool was called.
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// The run is over: what is still open will never be answered.
     pub(super) fn close(&mut self, events: &mut Vec<EventBody>) {
         for call in self.calls.iter_mut().filter(|call| call.open) {

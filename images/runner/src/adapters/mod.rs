@@ -9,6 +9,7 @@ mod ending;
 mod flags;
 mod frame;
 mod json_rpc;
+mod lines;
 mod pi;
 mod pipes;
 mod stores;
@@ -59,6 +60,9 @@ const PROVIDERS: &[&dyn Provider] = &[
     &claude::CLAUDE,
     &codex::CODEX,
     &pi::PI,
+    &lines::QWEN,
+    &lines::OPENCODE,
+    &lines::COPILOT,
     &acp::GEMINI,
     &acp::KIMI,
     &acp::VIBE,

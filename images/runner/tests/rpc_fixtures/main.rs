@@ -4,6 +4,7 @@
 mod acp;
 mod any_input;
 mod codex;
+mod lines;
 mod made_up;
 mod pi;
 #[path = "../replay/mod.rs"]
@@ -19,6 +20,7 @@ fn folders() -> Vec<(&'static str, Vec<Case>)> {
     let mut folders = vec![("codex", codex::cases())];
     folders.extend(acp::folders());
     folders.extend(pi::folders());
+    folders.extend(lines::folders());
     folders
 }
 

@@ -1,0 +1,258 @@
+//! Command lines that run one turn per process and tell of it in lines of JSON (protocols 11): the prompt goes in by
+//! stdin, which is then closed, and the end of the process is the end of the turn. Each has a small file of its own
+//! beside this one that reads its lines.
+
+mod copilot;
+mod opencode;
+mod qwen;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, limits};
+use serde_json::Value;
+
+use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::frame::{cut, log, parse, running};
+use super::pipes::{self, Stdin, no_frame};
+use crate::adapter::{Adapter, Exit, HostCommand, Input, Output};
+use crate::classify;
+
+pub(super) use copilot::COPILOT;
+pub(super) use opencode::OPENCODE;
+pub(super) use qwen::QWEN;
+
+/// Lines of stderr that explain an end without a word.
+const LAST_WORDS: usize = 4;
+
+/// What one of them says in its lines.
+trait Talk: Send + 'static {
+    /// Its name.
+    const NAME: &'static str;
+    /// Words on stderr with which it says that it does not know the conversation.
+    const LOST: &'static [&'static str];
+
+    /// Reads a frame.
+    fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>);
+
+    /// Reads a line of stderr. A fault ends the run at once.
+    fn stderr(&mut self, line: &str) -> Option<Fault>;
+
+    /// The conversation, once it was named.
+    fn session(&self) -> Option<&str>;
+
+    /// How the turn ended, of a process that ended well; `None` where nothing was said.
+    fn judge(&mut self) -> Option<Judgement>;
+
+    /// The failure that it told, whatever its process ended with.
+    fn fault(&mut self) -> Option<Fault>;
+
+    /// Tokens of this run by model.
+    fn usage(&mut self) -> BTreeMap<String, TokenUsage>;
+
+    /// The run is over: calls that are open will never be answered.
+    fn close(&mut self, events: &mut Vec<EventBody>);
+}
+
+/// One run.
+struct Run<T> {
+    talk: T,
+    asked: Option<String>,
+    rejection: Option<String>,
+    /// It said something in its protocol.
+    begun: bool,
+    /// The end of stderr.
+    last_words: VecDeque<String>,
+    stdin: Stdin,
+    interrupted: bool,
+    done: bool,
+}
+
+impl<T: Talk> Adapter for Run<T> {
+    fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>) {
+        if self.done {
+            return;
+        }
+        match input {
+            // The prompt is on its way; its end is the end of what is said.
+            Input::Started => self.stdin.close(out),
+            Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
+            Input::StdoutTooLong(bytes) => {
+                self.finish(Some(Fault::too_long(T::NAME, bytes)), None, out);
+            }
+            Input::Stderr(line) => self.stderr(&String::from_utf8_lossy(line), out),
+            Input::Timer(_) => {}
+            Input::Exited(exit) => self.finish(None, Some(exit), out),
+            // There is no word for it: the process is ended by signals.
+            Input::Host(HostCommand::Interrupt) => self.interrupted = true,
+        }
+    }
+}
+
+impl<T: Talk> Run<T> {
+    fn new(talk: T, asked: Option<String>) -> Self {
+        Self {
+            talk,
+            asked,
+            rejection: None,
+            begun: false,
+            last_words: VecDeque::new(),
+            stdin: Stdin::default(),
+            interrupted: false,
+            done: false,
+        }
+    }
+
+    fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
+        let Some(frame) = parse(line) else {
+            no_frame(line, out);
+            return;
+        };
+        let mut events = Vec::new();
+        self.talk.frame(&frame, line, &mut events);
+        if let Some(words) = self.elsewhere() {
+            self.rejection = Some(words.clone());
+            let fault = Fault::new(FailureClass::SessionRejected, words);
+            self.finish(Some(fault), None, out);
+            return;
+        }
+        if !std::mem::replace(&mut self.begun, true) {
+            // Who names it at the end only has at least taken the one that was asked for.
+            let session = self.talk.session().or(self.asked.as_deref());
+            out.push(Output::Event(running(session)));
+        }
+        out.extend(events.into_iter().map(Output::Event));
+    }
+
+    /// Words for a conversation that is another one than was asked for.
+    fn elsewhere(&self) -> Option<String> {
+        let asked = self.asked.as_deref()?;
+        let session = self.talk.session().filter(|session| *session != asked)?;
+        let name = T::NAME;
+        Some(format!(
+            "{name} opened session {session} where {asked} was asked for"
+        ))
+    }
+
+    fn stderr(&mut self, line: &str, out: &mut Vec<Output>) {
+        pipes::stderr(line, out);
+        if line.trim().is_empty() {
+            return;
+        }
+        let is_lost = T::LOST.iter().any(|words| line.contains(words));
+        if is_lost && self.asked.is_some() && !self.begun {
+            let words = cut(line.to_owned(), limits::MESSAGE_BYTES);
+            self.rejection.get_or_insert(words);
+        }
+        if self.last_words.len() == LAST_WORDS {
+            self.last_words.pop_front();
+        }
+        let words = cut(line.to_owned(), limits::MESSAGE_BYTES / LAST_WORDS);
+        self.last_words.push_back(words);
+        if let Some(fault) = self.talk.stderr(line) {
+            self.finish(Some(fault), None, out);
+        }
+    }
+
+    fn finish(&mut self, fault: Option<Fault>, exit: Option<Exit>, out: &mut Vec<Output>) {
+        self.done = true;
+        let mut events = Vec::new();
+        self.talk.close(&mut events);
+        let judgement = match (fault, &self.rejection) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(words)) => Err(Fault::new(FailureClass::SessionRejected, words)),
+            (None, None) => self.judge(exit),
+        };
+        if let Err(fault) = &judgement {
+            if self.asked.is_some() && classify::refuses_history(&fault.message) {
+                self.rejection = Some(fault.message.clone());
+            }
+            if fault.class != FailureClass::Cancelled {
+                events.push(EventBody::Error {
+                    content: fault.message.clone(),
+                });
+            }
+        }
+        out.extend(events.into_iter().map(Output::Event));
+        let name = T::NAME;
+        let resume = resume_outcome(
+            self.asked.as_deref(),
+            self.rejection.take().filter(|_| judgement.is_err()),
+            self.begun,
+            &format!("{name} went on with session"),
+            &format!("{name} said nothing of its session"),
+        );
+        let session = self.talk.session().map(str::to_owned);
+        let ending = Ending {
+            judgement,
+            exit,
+            // One that was taken and is not named is the one that was asked for.
+            session: session.or_else(|| self.asked.clone().filter(|_| self.begun)),
+            asked: self.asked.take(),
+            usage: self.talk.usage(),
+            resume,
+        };
+        out.push(Output::Done(ending.result()));
+    }
+
+    fn judge(&mut self, exit: Option<Exit>) -> Judgement {
+        let well = exit.is_some_and(|exit| exit.code == Some(0));
+        if self.interrupted && !well {
+            return Err(Fault::no_result(T::NAME, true));
+        }
+        if let Some(fault) = self.talk.fault() {
+            return Err(fault);
+        }
+        if !well {
+            return Err(self.unexplained(exit));
+        }
+        let judgement = self.talk.judge().unwrap_or_else(|| {
+            let nothing = format!("{} ended without a word in its protocol", T::NAME);
+            Err(Fault::new(FailureClass::CliCrashed, nothing))
+        });
+        match judgement {
+            Ok(answer) => match classify::of_poisoned_output(&answer) {
+                Some(class) => Err(Fault::new(class, answer)),
+                None => Ok(answer),
+            },
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// An end of the process that its frames do not explain: what it wrote to stderr may.
+    fn unexplained(&self, exit: Option<Exit>) -> Fault {
+        let words: Vec<_> = self.last_words.iter().map(String::as_str).collect();
+        let words = words.join("\n");
+        let name = T::NAME;
+        let how = match exit.and_then(|exit| exit.code) {
+            Some(code) => format!("{name} ended with exit code {code}"),
+            None => format!("{name} ended without a result"),
+        };
+        let class = classify::classify_or(&words, FailureClass::CliCrashed);
+        let message = match words.is_empty() {
+            true => how,
+            false => format!("{how}: {words}"),
+        };
+        Fault::new(class, message)
+    }
+}
+
+/// Adds tokens of a model, whatever numbers it tells.
+fn add(usage: &mut BTreeMap<String, TokenUsage>, model: &str, more: TokenUsage) {
+    let model = if model.is_empty() { "unknown" } else { model };
+    let sum = usage.entry(model.to_owned()).or_default();
+    for (one, more) in [
+        (&mut sum.input, more.input),
+        (&mut sum.output, more.output),
+        (&mut sum.cache_read, more.cache_read),
+        (&mut sum.cache_write, more.cache_write),
+    ] {
+        *one = one.saturating_add(more);
+    }
+}
+
+/// A remark that explains what is going on.
+fn warning(words: impl Into<String>) -> EventBody {
+    log(LogLevel::Warn, words)
+}

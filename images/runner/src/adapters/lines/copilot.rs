@@ -1,0 +1,252 @@
+//! Copilot CLI (1.0.102).
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
+use serde_json::Value;
+
+use super::{Run, Talk, add, warning};
+use crate::adapter::{CommandLine, Ladder, Launch};
+use crate::adapters::Cli;
+use crate::adapters::calls::Calls;
+use crate::adapters::command::{Parts, option};
+use crate::adapters::ending::{Fault, Judgement};
+use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::frame::{count, flag, list, log, text};
+use crate::adapters::stores;
+use crate::classify;
+
+/// Messages and thoughts that are told in pieces; past it a whole one may show once more.
+const IN_PIECES: usize = 4096;
+
+/// Copilot CLI.
+pub(in crate::adapters) const COPILOT: Cli = Cli {
+    id: "copilot",
+    context_file: "AGENTS.md",
+    skills: |place| stores::folder(place, "COPILOT_HOME", ".copilot").join("skills"),
+    session_files: |_, _| Vec::new(),
+    ladder: Ladder {
+        interrupt: Duration::ZERO,
+        close: Duration::ZERO,
+        term: Duration::from_secs(5),
+    },
+    launch: |launch| {
+        let run = Run::new(Copilot::default(), launch.resume.clone());
+        (command_line(launch), Box::new(run))
+    },
+};
+
+const RESERVED: &Reserved = &[
+    ("-p", Takes::Value),
+    ("--prompt", Takes::Value),
+    ("-i", Takes::Value),
+    ("--output-format", Takes::Value),
+    ("--model", Takes::Value),
+    ("--resume", Takes::MaybeValue),
+    ("--continue", Takes::Nothing),
+    ("--session-id", Takes::Value),
+    ("--usage-output-file", Takes::Value),
+    ("--allow-all", Takes::Nothing),
+    ("--allow-all-tools", Takes::Nothing),
+    ("--allow-all-paths", Takes::Nothing),
+    ("--allow-all-urls", Takes::Nothing),
+    ("--yolo", Takes::Nothing),
+    ("--no-ask-user", Takes::Nothing),
+    ("--no-auto-update", Takes::Nothing),
+    ("--acp", Takes::Nothing),
+];
+
+fn command_line(launch: &Launch) -> CommandLine {
+    let mut args = vec!["--output-format", "json"];
+    args.extend(["--allow-all", "--no-ask-user", "--no-auto-update"]);
+    args.extend(option("--model", launch.model.as_deref()));
+    // Without the sign between them the flag would ask which.
+    let resume = launch.resume.as_ref().map(|id| format!("--resume={id}"));
+    args.extend(resume.as_deref());
+    let parts = Parts {
+        program: "copilot",
+        reserved: RESERVED,
+        args,
+        env: vec![("NO_COLOR", "1"), ("COPILOT_AUTO_UPDATE", "false")],
+        stdin: launch.message.clone().into_bytes(),
+        ..Parts::default()
+    };
+    parts.line(launch)
+}
+
+/// What it said.
+#[derive(Default)]
+struct Copilot {
+    session: Option<String>,
+    calls: Calls,
+    usage: BTreeMap<String, TokenUsage>,
+    /// Messages and thoughts of which pieces were shown.
+    in_pieces: HashSet<String>,
+    /// The last message without tools, and the last one with words.
+    answer: Option<String>,
+    words: String,
+    /// The exit code in its last frame.
+    result: Option<u64>,
+    fault: Option<Fault>,
+}
+
+impl Talk for Copilot {
+    const NAME: &'static str = "copilot";
+    const LOST: &'static [&'static str] = &["No session, task, or name matched"];
+
+    fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
+        let data = frame.get("data").unwrap_or(&Value::Null);
+        match text(frame, "type") {
+            "session.start" => self.opened(text(data, "sessionId")),
+            "assistant.message_delta" => {
+                self.piece(text(data, "messageId"));
+                let content = text(data, "deltaContent").to_owned();
+                events.push(EventBody::Text { content });
+            }
+            "assistant.reasoning_delta" => {
+                self.piece(text(data, "reasoningId"));
+                let content = text(data, "deltaContent").to_owned();
+                events.push(EventBody::Thinking { content });
+            }
+            "assistant.message" => self.message(data, events),
+            "assistant.reasoning" => {
+                let content = text(data, "content").to_owned();
+                let is_new = !self.in_pieces.contains(text(data, "reasoningId"));
+                if is_new && !content.is_empty() {
+                    events.push(EventBody::Thinking { content });
+                }
+            }
+            "tool.execution_start" => {
+                let input = data.get("arguments").cloned().unwrap_or(Value::Null);
+                let (id, tool) = (text(data, "toolCallId"), text(data, "toolName"));
+                self.calls.start(id, tool, input, events);
+            }
+            "tool.execution_complete" => self.tool_ended(data, events),
+            "assistant.usage" => self.spent(data),
+            "model.call_failure" | "assistant.turn_retry" | "session.warning" => {
+                events.push(warning(line));
+            }
+            "session.error" => self.failed(data),
+            "result" => {
+                self.opened(text(frame, "sessionId"));
+                self.result = Some(count(frame, "exitCode"));
+            }
+            "session.info" => events.push(log(LogLevel::Info, text(data, "message"))),
+            // What is under way, and comes whole later.
+            kind if kind.starts_with("session.")
+                || kind.starts_with("model.")
+                || kind.starts_with("assistant.")
+                || kind.starts_with("tool.")
+                || kind == "user.message" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+    }
+
+    fn stderr(&mut self, _line: &str) -> Option<Fault> {
+        None
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn judge(&mut self) -> Option<Judgement> {
+        let code = self.result?;
+        if code != 0 {
+            let message = format!("copilot ended its turn with code {code}");
+            return Some(Err(Fault::new(FailureClass::CliCrashed, message)));
+        }
+        let answer = self.answer.take();
+        let answer = answer.unwrap_or_else(|| std::mem::take(&mut self.words));
+        if answer.is_empty() && self.calls.is_empty() {
+            let nothing = "the agent said nothing and did nothing";
+            return Some(Err(Fault::new(FailureClass::EmptyOutput, nothing)));
+        }
+        Some(Ok(answer))
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        self.fault.take()
+    }
+
+    fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
+        std::mem::take(&mut self.usage)
+    }
+
+    fn close(&mut self, events: &mut Vec<EventBody>) {
+        self.calls.close(events);
+    }
+}
+
+impl Copilot {
+    fn opened(&mut self, session: &str) {
+        if !session.is_empty() {
+            self.session = Some(session.to_owned());
+        }
+    }
+
+    fn piece(&mut self, id: &str) {
+        if self.in_pieces.len() < IN_PIECES {
+            self.in_pieces.insert(id.to_owned());
+        }
+    }
+
+    fn message(&mut self, data: &Value, events: &mut Vec<EventBody>) {
+        let content = text(data, "content");
+        let requests = list(data, "toolRequests");
+        if !content.is_empty() {
+            if !self.in_pieces.contains(text(data, "messageId")) {
+                events.push(EventBody::Text {
+                    content: content.to_owned(),
+                });
+            }
+            content.clone_into(&mut self.words);
+            // A word after a failure says that it was got over.
+            self.fault = None;
+        }
+        self.answer = (requests.is_empty() && !content.is_empty()).then(|| content.to_owned());
+        for request in requests {
+            let input = request.get("arguments").cloned().unwrap_or(Value::Null);
+            let (id, tool) = (text(request, "toolCallId"), text(request, "name"));
+            self.calls.start(id, tool, input, events);
+        }
+    }
+
+    fn tool_ended(&mut self, data: &Value, events: &mut Vec<EventBody>) {
+        let (status, part, key) = match flag(data, "success") {
+            true => (ToolStatus::Completed, "result", "content"),
+            false => (ToolStatus::Failed, "error", "message"),
+        };
+        let output = data.get(part).map_or("", |part| text(part, key)).to_owned();
+        let id = text(data, "toolCallId");
+        self.calls.end(id, output, status, events);
+    }
+
+    /// The prompt's tokens are told with those from the cache.
+    fn spent(&mut self, data: &Value) {
+        let cache_read = count(data, "cacheReadTokens");
+        let cache_write = count(data, "cacheWriteTokens");
+        let spent = TokenUsage {
+            input: count(data, "inputTokens")
+                .saturating_sub(cache_read.saturating_add(cache_write)),
+            output: count(data, "outputTokens"),
+            cache_read,
+            cache_write,
+        };
+        add(&mut self.usage, text(data, "model"), spent);
+    }
+
+    fn failed(&mut self, data: &Value) {
+        let words = text(data, "message");
+        let status = u16::try_from(count(data, "statusCode")).ok();
+        let of_kind = match text(data, "errorType") {
+            "authentication" => Some(FailureClass::ProviderAuth),
+            "rate_limit" => Some(FailureClass::ProviderOverloaded),
+            _ => None,
+        };
+        let class = of_kind.or_else(|| status.and_then(classify::of_status));
+        let class = classify::classify_or(words, class.unwrap_or(FailureClass::Unknown));
+        self.fault = Some(Fault::new(class, words));
+    }
+}

@@ -1,0 +1,269 @@
+//! opencode (1.18.33), by its `run`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus, limits};
+use serde_json::Value;
+
+use super::{Run, Talk, add};
+use crate::adapter::{CommandLine, Ladder, Launch};
+use crate::adapters::Cli;
+use crate::adapters::calls::Calls;
+use crate::adapters::command::{Parts, option};
+use crate::adapters::ending::{Fault, Judgement};
+use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::frame::{count, log, text};
+use crate::classify;
+
+/// Failed calls of the model without any progress after which it would go on trying for ever.
+const ATTEMPTS: u32 = 6;
+
+/// opencode.
+pub(in crate::adapters) const OPENCODE: Cli = Cli {
+    id: "opencode",
+    context_file: "AGENTS.md",
+    skills: |place| place.home.join(".config/opencode/skills"),
+    // A database.
+    session_files: |_, _| Vec::new(),
+    ladder: Ladder {
+        interrupt: Duration::ZERO,
+        close: Duration::ZERO,
+        term: Duration::from_secs(5),
+    },
+    launch: |launch| {
+        let talk = Opencode {
+            model: launch.model.clone().unwrap_or_default(),
+            ..Opencode::default()
+        };
+        let run = Run::new(talk, launch.resume.clone());
+        (command_line(launch), Box::new(run))
+    },
+};
+
+const RESERVED: &Reserved = &[
+    ("--format", Takes::Value),
+    ("--dir", Takes::Value),
+    ("--variant", Takes::Value),
+    ("--log-level", Takes::Value),
+    ("-m", Takes::Value),
+    ("--model", Takes::Value),
+    ("-s", Takes::Value),
+    ("--session", Takes::Value),
+    ("-c", Takes::Nothing),
+    ("--continue", Takes::Nothing),
+    ("--fork", Takes::Nothing),
+    ("--attach", Takes::Value),
+    ("--auto", Takes::Nothing),
+    ("--dangerously-skip-permissions", Takes::Nothing),
+    ("--print-logs", Takes::Nothing),
+];
+
+fn command_line(launch: &Launch) -> CommandLine {
+    let mut args = vec!["run", "--format", "json", "--auto"];
+    // Failures that it tries again without a word stand in its log.
+    args.extend(["--print-logs", "--log-level", "ERROR"]);
+    args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--session", launch.resume.as_deref()));
+    let parts = Parts {
+        program: "opencode",
+        reserved: RESERVED,
+        args,
+        env: vec![
+            ("NO_COLOR", "1"),
+            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+        ],
+        stdin: launch.message.clone().into_bytes(),
+        ..Parts::default()
+    };
+    parts.line(launch)
+}
+
+/// What it said.
+#[derive(Default)]
+struct Opencode {
+    /// What was asked for: its frames do not name it.
+    model: String,
+    session: Option<String>,
+    calls: Calls,
+    usage: BTreeMap<String, TokenUsage>,
+    /// The step that it is in.
+    step: Option<Step>,
+    /// The last one that ended, and why it did.
+    last: Option<(Step, String)>,
+    /// Text of the last step that had any.
+    answer: String,
+    fault: Option<Fault>,
+    /// Failed calls of the model since it last said something.
+    attempts: u32,
+}
+
+/// A call of the model, with what it asked for.
+#[derive(Debug, Default)]
+struct Step {
+    words: String,
+    tools: bool,
+    tokens: bool,
+}
+
+impl Talk for Opencode {
+    const NAME: &'static str = "opencode";
+    const LOST: &'static [&'static str] = &["Session not found"];
+
+    fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
+        self.attempts = 0;
+        let session = text(frame, "sessionID");
+        if self.session.is_none() && !session.is_empty() {
+            self.session = Some(session.to_owned());
+        }
+        let part = frame.get("part").unwrap_or(&Value::Null);
+        match text(frame, "type") {
+            "step_start" => self.step = Some(Step::default()),
+            "text" => self.said(text(part, "text"), events),
+            "reasoning" => {
+                let content = text(part, "text").to_owned();
+                if !content.is_empty() {
+                    events.push(EventBody::Thinking { content });
+                }
+            }
+            "tool_use" => self.tool(part, events),
+            "step_finish" => self.ended(part),
+            "error" => self.failed(frame.get("error").unwrap_or(&Value::Null)),
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+    }
+
+    fn stderr(&mut self, line: &str) -> Option<Fault> {
+        let counts = line.contains("message=\"stream error\"") && line.contains("small=false");
+        if !counts {
+            return None;
+        }
+        self.attempts += 1;
+        let words = line
+            .split_once("error.error=")
+            .map_or(line, |(_, words)| words);
+        (self.attempts == ATTEMPTS).then(|| {
+            let class = classify::classify_or(words, FailureClass::ProviderNetwork);
+            Fault::new(
+                class,
+                format!("the provider failed {ATTEMPTS} times: {words}"),
+            )
+        })
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    fn judge(&mut self) -> Option<Judgement> {
+        let unfinished = |why: &str| Some(Err(Fault::new(FailureClass::CliCrashed, why)));
+        if self.step.is_some() {
+            let cut = "opencode stream ended inside a step";
+            return Some(Err(Fault::new(FailureClass::ProviderNetwork, cut)));
+        }
+        let (step, reason) = self.last.as_ref()?;
+        if reason == "tool-calls" || (step.tools && !matches!(reason.as_str(), "stop" | "length")) {
+            return unfinished("opencode ended before the model had answered to its tools");
+        }
+        if reason == "length" {
+            let cut = "the answer was cut off at the limit of tokens";
+            return Some(Err(Fault::new(FailureClass::EmptyOutput, cut)));
+        }
+        if step.words.is_empty() && !step.tools && !step.tokens {
+            let nothing = "the agent said nothing and did nothing";
+            return Some(Err(Fault::new(FailureClass::EmptyOutput, nothing)));
+        }
+        Some(Ok(std::mem::take(&mut self.answer)))
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        self.fault.take()
+    }
+
+    fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
+        std::mem::take(&mut self.usage)
+    }
+
+    fn close(&mut self, events: &mut Vec<EventBody>) {
+        self.calls.close(events);
+    }
+}
+
+impl Opencode {
+    fn said(&mut self, words: &str, events: &mut Vec<EventBody>) {
+        if words.is_empty() {
+            return;
+        }
+        let step = self.step.get_or_insert_default();
+        if step.words.len() + words.len() <= limits::BODY_BYTES {
+            if !step.words.is_empty() {
+                step.words.push_str("\n\n");
+            }
+            step.words.push_str(words);
+            self.answer.clone_from(&step.words);
+        }
+        events.push(EventBody::Text {
+            content: words.to_owned(),
+        });
+    }
+
+    /// It comes once the tool has ended.
+    fn tool(&mut self, part: &Value, events: &mut Vec<EventBody>) {
+        let state = part.get("state").unwrap_or(&Value::Null);
+        let failed = text(state, "status") == "error";
+        let (status, output) = match failed {
+            true => (ToolStatus::Failed, text(state, "error")),
+            false => (ToolStatus::Completed, text(state, "output")),
+        };
+        // Later versions name it otherwise.
+        let ids = [text(part, "callID"), text(part, "id")];
+        let id = ids
+            .into_iter()
+            .find(|id| !id.is_empty())
+            .unwrap_or_default();
+        let input = state.get("input").cloned().unwrap_or(Value::Null);
+        self.calls.start(id, text(part, "tool"), input, events);
+        self.calls.end(id, output.to_owned(), status, events);
+        let metadata = part.get("metadata");
+        let by_provider = metadata.is_some_and(|metadata| metadata["providerExecuted"] == true);
+        self.step.get_or_insert_default().tools |= !by_provider;
+    }
+
+    fn ended(&mut self, part: &Value) {
+        let mut step = self.step.take().unwrap_or_default();
+        if let Some(tokens) = part.get("tokens") {
+            let cache = tokens.get("cache").unwrap_or(&Value::Null);
+            let spent = TokenUsage {
+                input: count(tokens, "input"),
+                output: count(tokens, "output").saturating_add(count(tokens, "reasoning")),
+                cache_read: count(cache, "read"),
+                cache_write: count(cache, "write"),
+            };
+            step.tokens = spent.total() > 0;
+            add(&mut self.usage, &self.model, spent);
+        }
+        self.last = Some((step, text(part, "reason").to_owned()));
+    }
+
+    fn failed(&mut self, error: &Value) {
+        let data = error.get("data").unwrap_or(&Value::Null);
+        let words = [
+            text(data, "message"),
+            text(error, "message"),
+            text(error, "name"),
+        ];
+        let words = words.into_iter().find(|words| !words.is_empty());
+        let words = words.unwrap_or("opencode told of an error without a word");
+        let status = u16::try_from(count(data, "statusCode")).ok();
+        let of_status = status.and_then(classify::of_status);
+        let of_name = (text(error, "name") == "ContextOverflowError")
+            .then_some(FailureClass::ContextOverflow);
+        let class = classify::classify_or(
+            words,
+            of_name.or(of_status).unwrap_or(FailureClass::Unknown),
+        );
+        self.fault.get_or_insert(Fault::new(class, words));
+    }
+}

@@ -1,0 +1,193 @@
+//! Qwen Code (0.24.4), which speaks Claude's frames without its questions.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use protocol::{EventBody, FailureClass, LogLevel, TokenUsage};
+use serde_json::Value;
+
+use super::{Run, Talk, add};
+use crate::adapter::{CommandLine, Ladder, Launch};
+use crate::adapters::Cli;
+use crate::adapters::command::{Parts, option};
+use crate::adapters::ending::{Fault, Judgement};
+use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::frame::{count, flag, log, text};
+use crate::adapters::stream_json::{Meter, Transcript};
+use crate::classify;
+
+/// How it begins what it says as the agent when its provider failed.
+const API_ERROR: &str = "[API Error:";
+
+/// Qwen Code.
+pub(in crate::adapters) const QWEN: Cli = Cli {
+    id: "qwen",
+    context_file: "QWEN.md",
+    skills: |place| place.home.join(".qwen/skills"),
+    session_files: |_, _| Vec::new(),
+    ladder: Ladder {
+        interrupt: Duration::ZERO,
+        close: Duration::ZERO,
+        term: Duration::from_secs(5),
+    },
+    launch: |launch| {
+        let run = Run::new(Qwen::new(), launch.resume.clone());
+        (command_line(launch), Box::new(run))
+    },
+};
+
+const RESERVED: &Reserved = &[
+    ("-p", Takes::Value),
+    ("--prompt", Takes::Value),
+    ("-i", Takes::Value),
+    ("--prompt-interactive", Takes::Value),
+    ("-o", Takes::Value),
+    ("--output-format", Takes::Value),
+    ("--input-format", Takes::Value),
+    ("-m", Takes::Value),
+    ("--model", Takes::Value),
+    ("-r", Takes::MaybeValue),
+    ("--resume", Takes::MaybeValue),
+    ("-c", Takes::Nothing),
+    ("--continue", Takes::Nothing),
+    ("--chat-recording", Takes::Value),
+    ("--mcp-config", Takes::Value),
+    ("--approval-mode", Takes::Value),
+    ("--core-tools", Takes::Value),
+    ("--safe-mode", Takes::Nothing),
+    ("-y", Takes::Nothing),
+    ("--yolo", Takes::Nothing),
+    ("--acp", Takes::Nothing),
+];
+
+fn command_line(launch: &Launch) -> CommandLine {
+    let mut args = vec!["--output-format", "stream-json", "--yolo"];
+    args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--resume", launch.resume.as_deref()));
+    let parts = Parts {
+        program: "qwen",
+        reserved: RESERVED,
+        args,
+        env: vec![("NO_COLOR", "1"), ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")],
+        stdin: launch.message.clone().into_bytes(),
+        ..Parts::default()
+    };
+    parts.line(launch)
+}
+
+/// What it said.
+struct Qwen {
+    session: Option<String>,
+    model: String,
+    transcript: Transcript,
+    /// Its last frame.
+    result: Option<Value>,
+}
+
+impl Qwen {
+    fn new() -> Self {
+        Self {
+            session: None,
+            model: String::new(),
+            transcript: Transcript::default(),
+            result: None,
+        }
+    }
+}
+
+impl Talk for Qwen {
+    const NAME: &'static str = "qwen";
+    const LOST: &'static [&'static str] = &["No saved session found with ID"];
+
+    fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
+        // The tokens of its frames are not those of the turn; its result tells those.
+        let mut unused = Meter::new(false);
+        match text(frame, "type") {
+            "system" if text(frame, "subtype") == "init" => {
+                self.session = Some(text(frame, "session_id").to_owned());
+                text(frame, "model").clone_into(&mut self.model);
+            }
+            "assistant" => self.transcript.assistant(frame, &mut unused, events),
+            "user" => self.transcript.user(frame, events),
+            "result" => self.result = Some(frame.clone()),
+            // Pieces of what comes whole.
+            "stream_event" => {}
+            _ => events.push(log(LogLevel::Debug, line)),
+        }
+        for event in events {
+            if let EventBody::Text { content } = event
+                && content.starts_with(API_ERROR)
+            {
+                *event = EventBody::Error {
+                    content: std::mem::take(content),
+                };
+            }
+        }
+    }
+
+    fn stderr(&mut self, _line: &str) -> Option<Fault> {
+        None
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.session
+            .as_deref()
+            .filter(|session| !session.is_empty())
+    }
+
+    fn judge(&mut self) -> Option<Judgement> {
+        let result = self.result.as_ref()?;
+        let turn = self.transcript.end_turn();
+        let said = text(result, "result");
+        let answer = if said.is_empty() {
+            &turn.candidate
+        } else {
+            said
+        };
+        if answer.is_empty() && !turn.active {
+            let nothing = "the agent said nothing and did nothing";
+            return Some(Err(Fault::new(FailureClass::EmptyOutput, nothing)));
+        }
+        Some(Ok(answer.to_owned()))
+    }
+
+    fn fault(&mut self) -> Option<Fault> {
+        let result = self.result.as_ref()?;
+        if !flag(result, "is_error") && text(result, "subtype") == "success" {
+            return None;
+        }
+        let words = result
+            .get("error")
+            .map_or("", |error| text(error, "message"));
+        let words = match words {
+            "" => text(result, "result"),
+            words => words,
+        };
+        let class = match text(result, "subtype") {
+            "error_max_turns" => FailureClass::IterationLimit,
+            _ => classify::classify(words),
+        };
+        Some(Fault::new(class, words))
+    }
+
+    fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
+        let mut usage = BTreeMap::new();
+        let told = self.result.as_ref().and_then(|result| result.get("usage"));
+        if let Some(told) = told {
+            let cache_read = count(told, "cache_read_input_tokens");
+            let spent = TokenUsage {
+                // Those from the cache are among them.
+                input: count(told, "input_tokens").saturating_sub(cache_read),
+                output: count(told, "output_tokens"),
+                cache_read,
+                cache_write: count(told, "cache_creation_input_tokens"),
+            };
+            add(&mut usage, &self.model, spent);
+        }
+        usage
+    }
+
+    fn close(&mut self, events: &mut Vec<EventBody>) {
+        self.transcript.close(events);
+    }
+}

@@ -1,0 +1,285 @@
+//! The recordings of programs that run one turn per process, and what their adapters do where there is none.
+
+use protocol::{EventBody, FailureClass as C, Outcome, TokenUsage};
+use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome};
+
+use crate::of;
+use crate::replay::{Case, Run, result};
+
+const fn failed(folder: &'static str, name: &'static str, exit: i32, class: C) -> Case {
+    Case {
+        exit,
+        class: Some(class),
+        ..of(folder, folder, name)
+    }
+}
+
+const fn asked(folder: &'static str, name: &'static str, session: &'static str) -> Case {
+    Case {
+        resume: Some(session),
+        ..of(folder, folder, name)
+    }
+}
+
+const fn lost(folder: &'static str, name: &'static str, session: &'static str) -> Case {
+    Case {
+        resume: Some(session),
+        ..failed(folder, name, 1, C::SessionRejected)
+    }
+}
+
+fn opencode() -> Vec<Case> {
+    const OF: &str = "opencode";
+    let ok = |name| of(OF, OF, name);
+    vec![
+        ok("context-files"),
+        failed(OF, "http-401", 1, C::ProviderAuth),
+        failed(OF, "http-429", 1, C::ProviderOverloaded),
+        ok("http-529-once"),
+        failed(OF, "overflow", 1, C::ContextOverflow),
+        failed(OF, "permission-ask", 0, C::CliCrashed),
+        asked(OF, "resume-same-cwd", "ses_dd642eea5ffeUrSuQscbGAwcE4"),
+        lost(OF, "resume-unknown", "ses_00000000000000000000000000"),
+        ok("shell"),
+        failed(OF, "sigint-mid-turn", -2, C::CliCrashed),
+        failed(OF, "sigterm-mid-tool", -15, C::CliCrashed),
+        ok("text"),
+        ok("thinking"),
+        ok("write-read"),
+    ]
+}
+
+fn copilot() -> Vec<Case> {
+    const OF: &str = "copilot";
+    const FIRST: &str = "00000000-0000-4000-8000-000000000088";
+    let ok = |name| of(OF, OF, name);
+    vec![
+        ok("context-files"),
+        failed(OF, "drop-mid", 1, C::ProviderNetwork),
+        failed(OF, "http-401", 1, C::ProviderAuth),
+        failed(OF, "http-429", 1, C::ProviderOverloaded),
+        failed(OF, "http-500", 1, C::ProviderServerError),
+        failed(OF, "overflow", 1, C::ContextOverflow),
+        asked(OF, "resume-other-cwd", FIRST),
+        asked(OF, "resume-same-cwd", FIRST),
+        lost(OF, "resume-unknown", "11111111-2222-4333-8444-555555555555"),
+        ok("shell"),
+        failed(OF, "sigint-mid-turn", -2, C::CliCrashed),
+        ok("text"),
+        ok("text-anthropic"),
+        ok("text-responses"),
+        ok("thinking"),
+        ok("write-read"),
+    ]
+}
+
+fn qwen() -> Vec<Case> {
+    const OF: &str = "qwen";
+    const FIRST: &str = "00000000-0000-4000-8000-000000000005";
+    let ok = |name| of(OF, OF, name);
+    vec![
+        ok("context-files"),
+        failed(OF, "drop-before", -9, C::CliCrashed),
+        ok("drop-mid"),
+        failed(OF, "http-401", 1, C::ProviderAuth),
+        failed(OF, "http-429", -9, C::CliCrashed),
+        failed(OF, "http-500", -9, C::CliCrashed),
+        failed(OF, "http-quota", -9, C::CliCrashed),
+        failed(OF, "overflow", 1, C::ContextOverflow),
+        lost(OF, "resume-other-cwd", FIRST),
+        asked(OF, "resume-same-cwd", FIRST),
+        lost(OF, "resume-unknown", "11111111-2222-4333-8444-555555555555"),
+        ok("shell"),
+        failed(OF, "sigint-mid-turn", 130, C::CliCrashed),
+        ok("stream-input"),
+        ok("text"),
+        ok("text-partial"),
+        ok("thinking"),
+        ok("write-read"),
+    ]
+}
+
+pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
+    vec![
+        ("opencode", opencode()),
+        ("copilot", copilot()),
+        ("qwen", qwen()),
+    ]
+}
+
+fn run(provider: &'static str, resume: Option<&'static str>) -> Run {
+    Run::of(&Case {
+        resume,
+        ..of(provider, provider, "text")
+    })
+}
+
+const WELL: Exit = Exit {
+    code: Some(0),
+    signal: None,
+};
+
+/// The prompt is all of stdin: a program that reads to its end would wait for ever.
+#[test]
+fn stdin_is_closed_at_once() {
+    for (provider, _) in folders() {
+        let run = run(provider, None);
+        assert!(run.out.contains(&Output::CloseStdin), "{provider}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_cancelled_and_goes_on_later() {
+    for (folder, cases) in folders() {
+        let case = cases.iter().find(|case| case.name == "sigint-mid-turn");
+        let mut run = Run::of(case.unwrap());
+        for line in case.unwrap().stdout() {
+            run.line(&line);
+        }
+        run.give(Input::Host(HostCommand::Interrupt));
+        let out = run.end(Exit {
+            code: None,
+            signal: Some(15),
+        });
+        assert_eq!(result(&out).outcome.class(), Some(C::Cancelled), "{folder}");
+        // copilot names its conversation at the end only.
+        assert_eq!(
+            result(&out).session.is_some(),
+            folder != "copilot",
+            "{folder}"
+        );
+    }
+}
+
+#[test]
+fn a_turn_that_ended_before_its_interrupt_counts() {
+    let mut run = run("opencode", None);
+    run.line(r#"{"type":"step_start","sessionID":"ses_1","part":{}}"#);
+    run.line(r#"{"type":"text","sessionID":"ses_1","part":{"text":"Done."}}"#);
+    run.line(r#"{"type":"step_finish","sessionID":"ses_1","part":{"reason":"stop","tokens":{"input":1,"output":1}}}"#);
+    run.give(Input::Host(HostCommand::Interrupt));
+    let out = run.end(WELL);
+    assert_eq!(result(&out).outcome, Outcome::Succeeded);
+    assert_eq!(result(&out).output, "Done.");
+}
+
+#[test]
+fn another_conversation_than_the_one_asked_for_is_a_refusal() {
+    let mut run = run("qwen", Some("a"));
+    run.line(r#"{"type":"system","subtype":"init","session_id":"b","model":"m"}"#);
+    let told = result(&run.out);
+    assert_eq!(told.outcome.class(), Some(C::SessionRejected));
+    assert!(matches!(told.resume, ResumeOutcome::Rejected(_)));
+}
+
+/// opencode would try again for ever, without a frame.
+#[test]
+fn a_provider_that_keeps_failing_is_given_up() {
+    let mut run = run("opencode", None);
+    let failed = r#"level=ERROR message="stream error" small=false error.error="AI_APICallError: Cannot connect to API: connect ECONNREFUSED""#;
+    let title = failed.replace("small=false", "small=true");
+    for _ in 0..5 {
+        run.give(Input::Stderr(failed.as_bytes()));
+        run.give(Input::Stderr(title.as_bytes()));
+    }
+    // It got on: the count begins anew.
+    run.line(r#"{"type":"step_start","sessionID":"ses_1","part":{}}"#);
+    for _ in 0..5 {
+        run.give(Input::Stderr(failed.as_bytes()));
+    }
+    assert!(!run.out.iter().any(|out| matches!(out, Output::Done(_))));
+    run.give(Input::Stderr(failed.as_bytes()));
+    let told = result(&run.out);
+    assert_eq!(told.outcome.class(), Some(C::ProviderNetwork));
+    assert_eq!(told.session.as_deref(), Some("ses_1"));
+}
+
+#[test]
+fn opencode_has_to_come_to_an_end() {
+    let start = r#"{"type":"step_start","sessionID":"ses_1","part":{}}"#;
+    let tool = r#"{"type":"tool_use","sessionID":"ses_1","part":{"tool":"bash","callID":"c","state":{"status":"completed","input":{},"output":"x"}}}"#;
+    let finish = |reason: &str| {
+        format!(
+            r#"{{"type":"step_finish","sessionID":"ses_1","part":{{"reason":"{reason}","tokens":{{"output":0}}}}}}"#
+        )
+    };
+    for (lines, class) in [
+        (vec![], C::CliCrashed),
+        (vec![start.to_owned()], C::ProviderNetwork),
+        (vec![start.to_owned(), finish("stop")], C::EmptyOutput),
+        (vec![start.to_owned(), finish("length")], C::EmptyOutput),
+        (
+            vec![start.to_owned(), tool.to_owned(), finish("tool-calls")],
+            C::CliCrashed,
+        ),
+        (
+            vec![start.to_owned(), tool.to_owned(), finish("unknown")],
+            C::CliCrashed,
+        ),
+    ] {
+        let mut run = run("opencode", None);
+        for line in &lines {
+            run.line(line);
+        }
+        let out = run.end(WELL);
+        assert_eq!(result(&out).outcome.class(), Some(class), "{lines:?}");
+    }
+}
+
+#[test]
+fn an_end_without_a_word_is_explained_by_stderr() {
+    for (words, class) in [
+        ("Error: Incorrect API key provided", C::ProviderAuth),
+        ("Segmentation fault", C::CliCrashed),
+    ] {
+        let mut run = run("copilot", None);
+        run.give(Input::Stderr(words.as_bytes()));
+        let out = run.end(Exit {
+            code: Some(1),
+            signal: None,
+        });
+        let Outcome::Failed {
+            class: told,
+            message,
+            ..
+        } = &result(&out).outcome
+        else {
+            panic!("it failed");
+        };
+        assert_eq!(*told, class);
+        assert_eq!(*message, format!("copilot ended with exit code 1: {words}"));
+    }
+}
+
+#[test]
+fn usage_is_that_of_the_turn() {
+    let usage = |case: &Case| {
+        let out = case.replay();
+        let usage: Vec<_> = result(&out).usage.clone().into_iter().collect();
+        usage
+    };
+    let tokens = |input, output, cache_read| TokenUsage {
+        input,
+        output,
+        cache_read,
+        cache_write: 0,
+    };
+    let of_one = |model: &str, tokens| vec![(model.to_owned(), tokens)];
+    assert_eq!(
+        usage(&of("opencode", "opencode", "shell")),
+        of_one("unknown", tokens(1100, 40, 0))
+    );
+    assert_eq!(
+        usage(&of("qwen", "qwen", "text")),
+        of_one("scripted-1", tokens(2480, 24, 600))
+    );
+}
+
+/// The provider's failure is no answer of the agent, whoever says it.
+#[test]
+fn a_failure_is_no_text_of_the_agent() {
+    let out = failed("qwen", "http-401", 1, C::ProviderAuth).replay();
+    let said = |out: &Output| matches!(out, Output::Event(EventBody::Text { .. }));
+    assert!(!out.iter().any(said));
+    assert_eq!(result(&out).output, "");
+}
