@@ -79,7 +79,9 @@ async fn begin(
         return Ok(Next::Again);
     }
     let (Some(issue), Some(times)) = (&spec.create_issue, &seen.facts.times) else {
-        return Ok(Next::Refused("it has neither createIssue nor run".to_owned()));
+        return Ok(Next::Refused(
+            "it has neither createIssue nor run".to_owned(),
+        ));
     };
     let new = new_issue(issue, times, at);
     let known = Known::new(&ctx.caches, &on.workspace.namespace);
@@ -222,7 +224,12 @@ async fn replace(ctx: &Context, seen: &Seen, now: Timestamp) -> Result<(), Error
 
 /// An AgentTask that is gone is a cancelled one; the store keeps its history.
 async fn delete_task(ctx: &Context, namespace: &str, name: &str) -> Result<(), Error> {
-    let Some(uid) = ctx.caches.tasks.get(namespace, name).and_then(|task| task.uid()) else {
+    let Some(uid) = ctx
+        .caches
+        .tasks
+        .get(namespace, name)
+        .and_then(|task| task.uid())
+    else {
         return Ok(());
     };
     let target = Target {
@@ -257,7 +264,13 @@ async fn drop_issue(
         .edit_issue(&acting(on), key, edit, &known, now)
         .await?;
     for task in ctx.store.open_tasks_of_issue(issue).await? {
-        cancel(ctx, task, &format!("replaced by the next time of schedule {}", on.name), now).await?;
+        cancel(
+            ctx,
+            task,
+            &format!("replaced by the next time of schedule {}", on.name),
+            now,
+        )
+        .await?;
     }
     Ok(())
 }

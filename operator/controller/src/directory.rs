@@ -1,0 +1,58 @@
+//! Who can be woken, as the rules of waking ask for it where nobody calls: for schedules and deliveries.
+
+use kube::ResourceExt as _;
+use wake::{Access, AgentFacts, Directory, TeamFacts};
+
+use crate::catalog::Catalog;
+use crate::watch::Caches;
+
+/// The agents and teams of one workspace.
+pub(crate) struct Known<'a> {
+    catalog: Catalog,
+    namespace: &'a str,
+}
+
+impl<'a> Known<'a> {
+    /// Looks things up in a workspace.
+    pub(crate) fn new(caches: &Caches, namespace: &'a str) -> Self {
+        Self {
+            catalog: Catalog::new(caches.clone()),
+            namespace,
+        }
+    }
+}
+
+impl Directory for Known<'_> {
+    fn agent(&self, name: &str) -> Option<AgentFacts> {
+        let agent = self.catalog.agent(self.namespace, name)?;
+        let access = agent.spec.access.clone().map(|access| Access {
+            owner: access.owner,
+            users: access.invokers.users,
+            groups: access.invokers.groups,
+            agents: access.invokers.agents,
+        });
+        Some(AgentFacts {
+            display_name: agent
+                .spec
+                .display_name
+                .clone()
+                .unwrap_or_else(|| agent.name_any()),
+            access,
+        })
+    }
+
+    fn team(&self, name: &str) -> Option<TeamFacts> {
+        let team = self.catalog.team(self.namespace, name)?;
+        Some(TeamFacts {
+            leader: team.spec.leader.clone(),
+        })
+    }
+
+    fn requires_originator(&self) -> bool {
+        self.catalog.requires_originator(self.namespace)
+    }
+
+    fn max_queued(&self) -> Option<u32> {
+        self.catalog.max_queued(self.namespace)
+    }
+}
