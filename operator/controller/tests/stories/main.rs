@@ -13,6 +13,7 @@ mod fence;
 mod life;
 mod node;
 mod queue;
+mod schedules;
 mod shares;
 mod stops;
 mod world;

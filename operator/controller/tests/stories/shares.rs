@@ -255,3 +255,41 @@ async fn full_runtimes_leave_each_other_alone() {
     }
     operator.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_finds_no_room_in_the_queue_is_taken_in_later() {
+    let world = World::new();
+    world.api.edit("runtimes", NAMESPACE, "claude", |runtime| {
+        runtime["spec"]["capacity"]["maxPods"] = json!(1);
+    });
+    limit(&world, NAMESPACE, json!({"maxQueued": 1}));
+    let operator = world.start().await;
+    world.orders.hold(Hold::Finish);
+    let runs = task(&world, NAMESPACE, "runs", "reviewer");
+    operator
+        .until_row("it runs", &runs, |row| row.state == TaskState::Running)
+        .await;
+    let waits = task(&world, NAMESPACE, "waits", "reviewer");
+    entered(&operator, std::slice::from_ref(&waits)).await;
+    let turned_away: Vec<_> = ["one", "two"]
+        .map(|name| task(&world, NAMESPACE, name, "reviewer"))
+        .into();
+    for name in ["one", "two"] {
+        world
+            .until("it says that there is no room", || {
+                world.condition(name, "Accepted") == "False QueueFull"
+            })
+            .await;
+    }
+    operator.until_idle().await;
+    for uid in &turned_away {
+        assert_eq!(operator.row(uid).await, None);
+    }
+    world.orders.hold(Hold::Nothing);
+    for uid in [&runs, &waits].into_iter().chain(&turned_away) {
+        operator
+            .until_row("it is over", uid, |row| row.state == TaskState::Finished)
+            .await;
+    }
+    operator.stop().await;
+}
