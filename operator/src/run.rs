@@ -25,6 +25,8 @@ use crate::settings::RunSettings;
 const GOODBYE: Duration = Duration::from_secs(8);
 /// The cluster and the store have this long to answer before they are asked again.
 const ANSWER: Duration = Duration::from_secs(10);
+/// What is swept was left by a crash, so it can wait.
+const SWEEP_EVERY: Duration = Duration::from_secs(6 * 3600);
 /// Names of what can stand in the way, in `/readyz`.
 const INSTALLATION: &str = "installation";
 const WATCHES: &str = "watches";
@@ -60,6 +62,7 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
         settings.namespace.clone(),
         settings.login_policy.clone(),
     );
+    let files = files(&settings)?;
     let parts = |mode, definitions| api::Parts {
         store: store.clone(),
         mode,
@@ -68,7 +71,8 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
         now: Arc::clone(&now),
         readiness: readiness.clone(),
         registry: Registry::with_prefix("mooring"),
-        limits: api::Limits::default(),
+        files: files.clone(),
+        limits: settings.attachments.limits(),
         shutdown: shutdown.clone(),
     };
     let listener = TcpListener::bind(settings.api_address)
@@ -94,6 +98,10 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
                 now: Arc::clone(&now),
             };
             tokio::spawn(door.keep(shutdown.clone()));
+            if let Some(files) = files.clone() {
+                let keep = keep_files(files, store.clone(), Arc::clone(&now));
+                tokio::spawn(shutdown.clone().run_until_cancelled_owned(keep));
+            }
             let context = context(&settings, installation, &store, client, clock);
             let cached = Cached(controller::Catalog::new(context.caches.clone()));
             let state = api::ApiState::new(parts(mode, Arc::new(cached)));
@@ -105,6 +113,25 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
     store.close().await;
     tracing::info!("ended");
     result
+}
+
+/// The folder for attachments, where there is one.
+fn files(settings: &RunSettings) -> anyhow::Result<Option<store::Files>> {
+    let folder = settings.attachments.attachments.as_deref();
+    let open = |folder| store::Files::open(folder).context("open the folder for attachments");
+    folder.map(open).transpose()
+}
+
+/// Takes away contents of attachments that a crash has left without a row.
+async fn keep_files(files: store::Files, store: store::Store, now: api::Now) {
+    loop {
+        match files.sweep(&store, now()).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "contents without an attachment were removed"),
+            Err(error) => tracing::warn!(%error, "the contents of attachments were not swept"),
+        }
+        tokio::time::sleep(SWEEP_EVERY).await;
+    }
 }
 
 /// Both until the shutdown; where one ends by itself so does the other.

@@ -1,6 +1,7 @@
 //! Flags and environment variables; `--help` shows both.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -89,6 +90,8 @@ pub(crate) struct RunSettings {
     max_pods: u32,
     #[command(flatten)]
     pub(crate) guards: Guards,
+    #[command(flatten)]
+    pub(crate) attachments: Attachments,
 }
 
 impl RunSettings {
@@ -113,6 +116,45 @@ pub(crate) struct Guards {
     /// Runs that agents may cause in all, on whichever issues, after one thing that a person did.
     #[arg(long, env = "MOORING_AGENT_RUNS_PER_ROOT", default_value_t = wake::Limits::default().root, value_parser = guard())]
     agent_runs_per_root: u32,
+}
+
+/// Files on issues.
+#[derive(Args)]
+pub(crate) struct Attachments {
+    /// Folder for the contents of attachments, on a volume that stays. Without it none are taken.
+    #[arg(long, env = "MOORING_ATTACHMENTS")]
+    pub(crate) attachments: Option<PathBuf>,
+    /// Bytes of an attachment.
+    #[arg(long, env = "MOORING_ATTACHMENT_BYTES", default_value_t = protocol::limits::ATTACHMENT_BYTES,
+        value_parser = clap::value_parser!(u64).range(1..=protocol::limits::ATTACHMENT_BYTES_MOST))]
+    attachment_bytes: u64,
+    /// Bytes of all attachments of an issue.
+    #[arg(long, env = "MOORING_ATTACHMENTS_PER_ISSUE_BYTES", default_value_t = api::Limits::default().room.issue,
+        value_parser = room())]
+    attachments_per_issue_bytes: u64,
+    /// Bytes of all attachments of a workspace.
+    #[arg(long, env = "MOORING_ATTACHMENTS_PER_WORKSPACE_BYTES", default_value_t = api::Limits::default().room.workspace,
+        value_parser = room())]
+    attachments_per_workspace_bytes: u64,
+}
+
+/// What a volume can hold.
+fn room() -> clap::builder::RangedU64ValueParser<u64> {
+    clap::value_parser!(u64).range(1..=1 << 50)
+}
+
+impl Attachments {
+    /// As the API takes them.
+    pub(crate) fn limits(&self) -> api::Limits {
+        api::Limits {
+            attachment_bytes: self.attachment_bytes,
+            room: store::Room {
+                issue: self.attachments_per_issue_bytes,
+                workspace: self.attachments_per_workspace_bytes,
+            },
+            ..api::Limits::default()
+        }
+    }
 }
 
 /// A guard stops agents some time: it cannot be switched off.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use protocol::{TaskId, limits};
+use store::Room;
 
 use crate::error::Failure;
 
@@ -39,6 +40,16 @@ pub struct Limits {
     pub headers: Duration,
     /// From the end of the headers to the end of the body.
     pub body: Duration,
+    /// From the end of the headers to the end of an attachment.
+    pub upload: Duration,
+    /// See [`limits::ATTACHMENT_BYTES`].
+    pub attachment_bytes: u64,
+    /// How much room attachments may take.
+    pub room: Room,
+    /// How often those who look on are asked for their rights.
+    pub live_check: Duration,
+    /// How often a live connection is asked for a sign of life. Three that stay away end it.
+    pub live_ping: Duration,
     /// From the wish to stop to the end of the last connection.
     pub goodbye: Duration,
 }
@@ -66,6 +77,14 @@ impl Default for Limits {
             handshake: Duration::from_secs(5),
             headers: Duration::from_secs(10),
             body: Duration::from_secs(20),
+            upload: Duration::from_secs(300),
+            attachment_bytes: limits::ATTACHMENT_BYTES,
+            room: Room {
+                issue: 250 * 1024 * 1024,
+                workspace: 1024 * 1024 * 1024,
+            },
+            live_check: Duration::from_secs(5),
+            live_ping: Duration::from_secs(20),
             goodbye: Duration::from_secs(3),
         }
     }
@@ -78,6 +97,10 @@ pub(crate) enum Party {
     Runner(TaskId),
     /// A person, by the digest of the name.
     Person([u8; 32]),
+    /// A person who looks on, by the digest of the name.
+    Live([u8; 32]),
+    /// All who look on.
+    AllLive,
     /// All who log in.
     Logins,
     /// All who show a token that the cluster has to look at.

@@ -432,7 +432,7 @@ impl Board<'_> {
 }
 
 impl Board<'_> {
-    fn path(&self, rest: &str) -> String {
+    pub(crate) fn path(&self, rest: &str) -> String {
         format!("workspaces/{}/{rest}", self.workspace)
     }
 

@@ -128,6 +128,18 @@ impl Http {
         answer(request.bearer_auth(credential.expose_secret()), PAGE_BYTES).await
     }
 
+    /// A text as it is.
+    pub(crate) async fn text(
+        &self,
+        path: &str,
+        credential: &SecretString,
+    ) -> Result<String, Error> {
+        let request = self.request(Method::GET, path, REQUEST_TIMEOUT)?;
+        let request = request.bearer_auth(credential.expose_secret());
+        let body = body(request, ANSWER_BYTES).await?;
+        Ok(String::from_utf8_lossy(&body).into_owned())
+    }
+
     /// Any method, with a body.
     pub(crate) async fn send<A: DeserializeOwned>(
         &self,

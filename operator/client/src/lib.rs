@@ -3,8 +3,10 @@
 //! is the caller's decision, and [`Error::retry`] says whether that can help.
 
 mod board;
+mod chat;
 mod error;
 mod http;
+mod look;
 mod person;
 mod settings;
 mod workspace;
@@ -14,7 +16,8 @@ use std::time::Duration;
 
 use protocol::runner::{
     ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest, FinishResponse,
-    OpenRequest, OpenResponse, StartedRequest, TaskView, WhoAmI,
+    OpenRequest, OpenResponse, StartedRequest, TaskView, TextRequest, TextResponse,
+    WhoAmI,
 };
 use protocol::{TaskId, limits};
 use secrecy::SecretString;
@@ -22,6 +25,7 @@ use serde::de::IgnoredAny;
 
 pub use board::{Board, EventQuery, PageQuery};
 pub use error::Error;
+pub use http::Download;
 pub use person::Caller;
 pub use settings::Settings;
 pub use workspace::Workspace;
@@ -105,6 +109,20 @@ impl Client {
     ) -> Result<EventsResponse, Error> {
         self.http
             .post("runner/events", credential, request, REQUEST_TIMEOUT)
+            .await
+    }
+
+    /// `POST runner/texts`: the whole of what a tool gave. Sending it again is safe.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn keep_text(
+        &self,
+        credential: &SecretString,
+        request: &TextRequest,
+    ) -> Result<TextResponse, Error> {
+        self.http
+            .post("runner/texts", credential, request, REQUEST_TIMEOUT)
             .await
     }
 

@@ -20,8 +20,10 @@ use crate::{Error, Store};
 const PART: &str = "part";
 /// A file without a row may still get one as long as it is younger than this; no upload takes so long.
 const SETTLED: Duration = Duration::from_secs(3600);
-/// The database lies on the same volume. Of every so many bytes one is kept for it.
+/// The database lies on the same volume. Of every so many bytes one is kept for it, …
 const RESERVE: u64 = 10;
+/// … but of a large volume no more than this.
+const RESERVE_MOST: u64 = 512 * 1024 * 1024;
 
 /// The folder with the contents. A clone is the same folder.
 #[derive(Clone, Debug)]
@@ -79,7 +81,8 @@ impl Files {
             .map_err(|error| failed(&self.root)(io::Error::from(error)))?;
         let free = volume.f_bavail.saturating_mul(volume.f_frsize);
         let whole = volume.f_blocks.saturating_mul(volume.f_frsize);
-        Ok(free.saturating_sub(whole / RESERVE) >= bytes)
+        let reserve = (whole / RESERVE).min(RESERVE_MOST);
+        Ok(free.saturating_sub(reserve) >= bytes)
     }
 
     /// Begins a file.

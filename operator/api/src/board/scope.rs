@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
-use protocol::board::{Comment, IssueKey};
-use protocol::{CommentId, InboxId, MemberId, TaskId};
+use protocol::board::{Attachment, Comment, IssueKey, is_project_name};
+use protocol::{AttachmentId, CommentId, InboxId, MemberId, TaskId};
 
 use super::caller::segment;
 use super::{BoardCaller, Right};
@@ -31,6 +31,18 @@ pub(crate) struct OnTask<R> {
     pub(crate) task: TaskId,
 }
 
+/// A caller, and a project in its scope. Whether a person's exists the store says.
+pub(crate) struct OnProject<R> {
+    pub(crate) caller: BoardCaller<R>,
+    pub(crate) name: String,
+}
+
+/// A caller, and a file on an issue in its scope.
+pub(crate) struct OnAttachment<R> {
+    pub(crate) caller: BoardCaller<R>,
+    pub(crate) attachment: Attachment,
+}
+
 /// A person, and an entry of an inbox. Whether it is that person's own the store says.
 pub(crate) struct OnEntry<R> {
     _caller: BoardCaller<R>,
@@ -41,6 +53,8 @@ pub(crate) struct OnEntry<R> {
 impl<R: Right> Caller for OnIssue<R> {}
 impl<R: Right> Caller for OnComment<R> {}
 impl<R: Right> Caller for OnTask<R> {}
+impl<R: Right> Caller for OnProject<R> {}
+impl<R: Right> Caller for OnAttachment<R> {}
 impl<R: Right> Caller for OnEntry<R> {}
 
 impl<R: Right> FromRequestParts<Shared> for OnIssue<R> {
@@ -79,6 +93,33 @@ impl<R: Right> FromRequestParts<Shared> for OnTask<R> {
             return Err(Failure::not_found());
         }
         Ok(Self { caller, task })
+    }
+}
+
+impl<R: Right> FromRequestParts<Shared> for OnProject<R> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        let caller = BoardCaller::from_request_parts(parts, state).await?;
+        let name = segment(parts, state, "name").await?;
+        if !is_project_name(&name) {
+            return Err(Failure::not_found());
+        }
+        caller.check_project(state, &name).await?;
+        Ok(Self { caller, name })
+    }
+}
+
+impl<R: Right> FromRequestParts<Shared> for OnAttachment<R> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        let caller = BoardCaller::from_request_parts(parts, state).await?;
+        let id: AttachmentId = named(parts, state, "id").await?;
+        let found = state.store.attachment(caller.workspace(), id).await?;
+        let (key, attachment) = found.ok_or_else(Failure::not_found)?;
+        caller.check_scope(state, &key).await?;
+        Ok(Self { caller, attachment })
     }
 }
 

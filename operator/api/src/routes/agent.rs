@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::Json as Answer;
 use axum::extract::{Path, State};
-use crds::AgentTask;
+use crds::{AgentTask, CauseKind};
 use kube::ResourceExt as _;
-use protocol::TaskId;
-use protocol::board::Cause;
+use protocol::board::{Cause, Repository};
+use protocol::{Subject, TaskId};
 use protocol::runner::{TaskView, WhoAmI};
 use store::TaskRow;
 
 use crate::auth::AgentCaller;
+use crate::board;
 use crate::error::Failure;
 use crate::package;
 use crate::state::{Inner, Shared};
@@ -19,9 +20,15 @@ use crate::state::{Inner, Shared};
 /// Who an agent is, for `GET whoami`.
 pub(super) async fn show(caller: &AgentCaller, state: &Inner) -> Result<WhoAmI, Failure> {
     let task = own_task(state, caller).await?;
+    let session = state.store.session(task.session).await?;
+    let session = session.ok_or_else(Failure::unauthenticated)?;
     let namespace = task.object.namespace;
     let agent = state.definitions.agent(&namespace, &task.agent);
     Ok(WhoAmI {
+        scope: agent.as_deref().map(package::token_scope).unwrap_or_default(),
+        verbs: board::verbs_of_agents(),
+        subject: session.key.subject,
+        session: session.id,
         display_name: agent
             .map_or_else(|| task.agent.clone(), |agent| package::display_name(&agent)),
         agent: task.agent,
@@ -50,13 +57,17 @@ pub(super) async fn get_task(
         .ok_or_else(Failure::not_found)?;
     let definition = definition(&state, &task)?;
     let cause = cause(&state, &task, &definition).await?;
+    let asked = state.store.quick_cause(task.id).await?;
+    let prompt = asked
+        .map(|asked| asked.text)
+        .or(definition.spec.prompt.clone());
     Ok(Answer(TaskView {
         id: task.id,
         namespace: task.object.namespace,
         name: task.object.name,
         agent: task.agent,
         subject: session.key.subject,
-        prompt: definition.spec.prompt.clone().unwrap_or_default(),
+        prompt: prompt.unwrap_or_default(),
         cause,
         state: task.state,
         attempt: caller.attempt.number,
@@ -90,12 +101,28 @@ pub(super) async fn cause(
     task: &TaskRow,
     definition: &AgentTask,
 ) -> Result<Option<Cause>, Failure> {
-    if definition.spec.cause.is_none() {
-        return Ok(None);
+    match definition.spec.cause.as_ref().map(|cause| cause.kind) {
+        // These stand in the package by themselves.
+        None | Some(CauseKind::Chat | CauseKind::QuickIssue) => return Ok(None),
+        Some(CauseKind::Comment | CauseKind::Assignment | CauseKind::Children) => {}
     }
     let cause = state.store.cause(task.id).await?;
     // Its object has one, so the store knew it once.
     cause.map(Some).ok_or_else(Failure::internal)
+}
+
+/// What the project of a task's issue is about.
+pub(super) async fn repositories(
+    state: &Inner,
+    task: &TaskRow,
+    subject: &Subject,
+) -> Result<Vec<Repository>, Failure> {
+    let Some(issue) = board::issue_of(subject) else {
+        return Ok(Vec::new());
+    };
+    let namespace_uid = &task.object.namespace_uid;
+    let found = state.store.repositories_of_issue(namespace_uid, issue.number);
+    Ok(found.await?)
 }
 
 /// A definition is not there yet, or not any more; the reconciler decides what that means for the task.

@@ -7,7 +7,7 @@ use axum::extract::State;
 use crds::AgentTask;
 use protocol::runner::{
     Command, ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest,
-    FinishResponse, OpenRequest, OpenResponse, StartedRequest,
+    FinishResponse, OpenRequest, OpenResponse, StartedRequest, TextRequest, TextResponse,
 };
 use protocol::{AttemptId, Event, EventBody, Verdict, WIRE_VERSION, limits};
 use secrecy::ExposeSecret as _;
@@ -58,6 +58,10 @@ pub(super) async fn open_package(
     // Only now: until it is open the task takes in what comes, and nothing may fall between the two.
     let mut package = made.package;
     package.cause = super::agent::cause(&state, &made.task, &made.definition).await?;
+    package.team = super::teams::led(&state, &made.task).await?;
+    package.chat = state.store.chat_cause(attempt.id.task).await?;
+    package.quick_issue = state.store.quick_cause(attempt.id.task).await?;
+    package.repositories = super::agent::repositories(&state, &made.task, &package.subject).await?;
     let key = state.key()?;
     Ok(Answer(OpenResponse {
         wire_version: request.wire_version.min(WIRE_VERSION),
@@ -107,6 +111,30 @@ pub(super) async fn append_events(
         }
         Appended::Gap { expected } => Err(Failure::event_gap(expected)),
     }
+}
+
+/// `POST texts`: the whole of what a tool gave. Redacted here as well, like what the timeline holds of it.
+pub(super) async fn keep_text(
+    caller: RunnerCaller,
+    State(state): State<Shared>,
+    Json(request): Json<TextRequest>,
+) -> Result<Answer<TextResponse>, Failure> {
+    let TextRequest { seq, mut text } = request;
+    let attempt = caller.attempt;
+    // A runner counts on without gaps, and has not more on its way than fits into its outbox.
+    if seq == 0 || seq > limits::ATTEMPT_EVENTS {
+        return Err(Failure::invalid(
+            "events are numbered from 1, and those past the budget have no text",
+        ));
+    }
+    Redactor::new(state.key()?, attempt.id, attempt.salt).text(&mut text);
+    // PostgreSQL takes no NUL in a text.
+    if text.contains('\0') {
+        text = text.replace('\0', "\u{fffd}");
+    }
+    bound::cut(&mut text, limits::TEXT_BYTES);
+    let kept = state.store.keep_text(attempt.id, seq, text).await?;
+    Ok(Answer(TextResponse { kept }))
 }
 
 /// `GET control`: commands, at once where there are some, else when there are, else none after a while.

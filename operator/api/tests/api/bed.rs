@@ -329,6 +329,17 @@ impl Bed {
             .insert("claude".to_owned(), object("Runtime", "claude", "r", spec));
     }
 
+    /// An agent of another name than `reviewer`.
+    pub(crate) fn define_another(&self, name: &str, spec: &Value) {
+        let agent = object("Agent", name, name, spec);
+        self.cluster.agents.lock().unwrap().insert(name.to_owned(), agent);
+    }
+
+    pub(crate) fn define_team(&self, name: &str, spec: &Value) {
+        let team = object("AgentTeam", name, "t", spec);
+        self.cluster.teams.lock().unwrap().insert(name.to_owned(), team);
+    }
+
     pub(crate) fn define_skill(&self, name: &str) {
         let spec = json!({"description": "d", "files": [{"configMap": {"name": name}}]});
         let skill = object("Skill", name, "s", &spec);

@@ -10,7 +10,11 @@ use uuid::Uuid;
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID};
 
 /// Everything that a person can be allowed.
-pub(crate) const RIGHTS: [(&str, &str); 25] = [
+pub(crate) const RIGHTS: [(&str, &str); 29] = [
+    ("get", "chats"),
+    ("list", "chats"),
+    ("create", "chats"),
+    ("patch", "chats"),
     ("get", "attachments"),
     ("list", "attachments"),
     ("create", "attachments"),

@@ -60,6 +60,14 @@ GET    /projects                         401   403   401     404     200    200 
 POST   /projects                         401   403   401     404     403    409   403  403     403     403  {"name": "app", "title": "x"}
 GET    /projects/{name}                  401   403   401     404     200    200   200  404     404     404
 PATCH  /projects/{name}                  401   403   401     404     403    200   403  403     403     403  {"title": "y"}
+GET    /chats                            401   403   401     404     200    200   403  403     403     403
+POST   /chats                            401   403   401     404     403    200   403  403     403     403  {"agent": "reviewer", "body": "x"}
+GET    /chats/{id}                       401   403   401     404     404    200   404  404     404     404
+PATCH  /chats/{id}                       401   403   401     404     403    200   403  403     403     403  {"title": "y"}
+GET    /chats/{id}/messages              401   403   401     404     404    200   404  404     404     404
+POST   /chats/{id}/messages              401   403   401     404     403    200   403  403     403     403  {"body": "x"}
+POST   /quick-issues                     401   403   401     404     403    200   403  403     403     403  {"agent": "reviewer", "text": "x"}
+GET    /quick-issues/{id}                401   403   401     404     404    200   403  403     403     403
 GET    /inbox                            401   403   401     404     200    200   403  403     403     403
 POST   /inbox/{id}/read                  401   403   401     404     403    200   403  403     403     403
 DELETE /inbox/{id}                       401   403   401     404     403    200   403  403     403     403
@@ -133,6 +141,19 @@ async fn things(bed: &Bed, [ada, eve]: [&Voice; 2], issue: &str, own: TaskId) ->
     }
 }
 
+/// The id of what is the person's alone, made when it is asked for; else none yet.
+async fn made(ada: &Voice, path: &str) -> String {
+    if path.contains("/chats/{id}") {
+        let new = json!({"agent": "reviewer", "body": "x"});
+        return text(&ada.post("/chats", &new).await.ok()["chat"]["id"]);
+    }
+    if path.contains("/quick-issues/{id}") {
+        let new = json!({"agent": "reviewer", "text": "x"});
+        return text(&ada.post("/quick-issues", &new).await.ok()["task"]);
+    }
+    "{id}".to_owned()
+}
+
 fn filled(path: &str, things: &Things) -> String {
     let before = path.split("/{id}").next().unwrap();
     let id = match before.rsplit('/').next().unwrap() {
@@ -193,6 +214,7 @@ both! {
             for ((kind, caller), wanted) in kinds.iter().zip(&callers).zip(wanted) {
                 // Fresh ones for each, since one could take them from the next.
                 let things = things(&bed, [&ada, &eve], &issue, own.task).await;
+                let path = path.replace("{id}", &made(&ada, &path).await);
                 let mut path = filled(&path, &things);
                 if path.contains("/tokens/") {
                     let label = json!({"label": "x", "days": 1});

@@ -21,6 +21,7 @@ mod board_issues;
 mod board_runs;
 mod board_scope;
 mod board_wire;
+mod chats;
 mod control;
 mod errors;
 mod events;
