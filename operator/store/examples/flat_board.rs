@@ -67,28 +67,38 @@ async fn main() -> Result<()> {
 /// Issues and comments behind the store's back: two hundred thousand writes would take their time.
 async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Result<()> {
     const ISSUES: &str = "INSERT INTO issues (id, namespace_uid, number, title, description, status, priority, author_kind, \
-        author_id, author_name, comments, revision, created_at, updated_at) SELECT {id}, '{uid}', n, 'issue ' || n, \
+        author_id, author_name, comments, revision, created_at, updated_at) SELECT {issue}, '{uid}', n, 'issue ' || n, \
         'why', CASE WHEN n % 2 = 0 THEN 'todo' ELSE 'done' END, 0, 'member', '', 'ada', 20, 1, 0, 0 FROM {numbers}";
     // Materialized, since an id that is made twice is two ids.
-    const COMMENTS: &str = "WITH drafts AS MATERIALIZED (SELECT {id} AS id, issues.id AS issue, number, n FROM issues \
+    const COMMENTS: &str = "WITH drafts AS MATERIALIZED (SELECT {comment} AS id, issues.id AS issue, number, n FROM issues \
         JOIN {twenty} ON TRUE WHERE namespace_uid = '{uid}') INSERT INTO comments (id, issue, thread, author_kind, \
         author_id, author_name, body, last_activity_at, revision, created_at) SELECT id, issue, id, 'member', '', 'ada', \
         'a few words of somebody about case' || number, n, 1, n FROM drafts";
     const NUMBERED: &str =
         "UPDATE workspaces SET last_number = {issues} WHERE namespace_uid = '{uid}'";
-    let (id, series): (_, fn(u32) -> String) = match settings {
-        Settings::Sqlite { .. } => ("randomblob(16)", |last| {
-            format!(
-                "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s) AS s"
-            )
-        }),
-        Settings::Postgres { .. } => ("gen_random_uuid()", |last| {
-            format!("generate_series(1, {last}) AS n")
-        }),
+    // Ids rise with time, as real ones do.
+    let (id, series): (fn(&str) -> String, fn(u32) -> String) = match settings {
+        Settings::Sqlite { .. } => (
+            |order| format!("unhex(printf('%08x', {order}) || hex(randomblob(12)))"),
+            |last| {
+                format!(
+                    "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s) AS s"
+                )
+            },
+        ),
+        Settings::Postgres { .. } => (
+            |order| {
+                format!(
+                    "(lpad(to_hex({order}), 8, '0') || substr(md5(random()::text), 1, 24))::uuid"
+                )
+            },
+            |last| format!("generate_series(1, {last}) AS n"),
+        ),
     };
     for statement in [ISSUES, COMMENTS, NUMBERED] {
         let statement = statement
-            .replace("{id}", id)
+            .replace("{issue}", &id("n"))
+            .replace("{comment}", &id("number * 20 + n"))
             .replace("{uid}", &workspace.namespace_uid)
             .replace("{issues}", &issues.to_string())
             .replace("{numbers}", &series(issues))
@@ -99,6 +109,10 @@ async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Res
                 let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path);
                 let mut aside = options.connect().await?;
                 aside.execute(statement).await?;
+                // What else comes with each write: the index of words is put in order, a little at a time.
+                aside
+                    .execute("INSERT INTO search_words (search_words) VALUES ('optimize')")
+                    .await?;
                 aside.close().await?;
             }
             Settings::Postgres { url } => {
