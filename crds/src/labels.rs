@@ -21,6 +21,8 @@ pub const SESSION: &str = "mooring.dev/session";
 pub const AGENT: &str = "mooring.dev/agent";
 /// Name of the Runtime.
 pub const RUNTIME: &str = "mooring.dev/runtime";
+/// Name of the `AgentWebhook` that a Secret holds the key of.
+pub const WEBHOOK: &str = "mooring.dev/webhook";
 /// Name of the `AgentSchedule` that an AgentTask was made for.
 pub const SCHEDULE: &str = "mooring.dev/schedule";
 /// When an AgentTask of a schedule was due, as the schedule says it; an annotation.
@@ -52,5 +54,7 @@ pub const AGENT_MANAGER: &str = "mooring-agent";
 pub const QUOTA_MANAGER: &str = "mooring-quota";
 /// Field manager of the AgentTeam reconciler.
 pub const TEAM_MANAGER: &str = "mooring-team";
+/// Field manager of the reconciler of webhooks.
+pub const WEBHOOK_MANAGER: &str = "mooring-webhook";
 /// Field manager of the reconciler of schedules.
 pub const SCHEDULE_MANAGER: &str = "mooring-schedule";

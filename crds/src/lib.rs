@@ -17,6 +17,7 @@ mod agentquota;
 mod agentschedule;
 mod agentsession;
 mod agenttask;
+mod agentwebhook;
 mod agentteam;
 mod assignee;
 pub mod conditions;
@@ -49,6 +50,10 @@ pub use agenttask::{
     condition as task_condition, reason as task_reason,
 };
 pub use agentteam::{AgentTeam, AgentTeamSpec, AgentTeamStatus, TeamMember, reason as team_reason};
+pub use agentwebhook::{
+    AgentWebhook, AgentWebhookSpec, AgentWebhookStatus, Association, GitHubIssues, PreviousKey,
+    WebhookComment, WebhookIssue, condition as webhook_condition, reason as webhook_reason,
+};
 pub use assignee::{Assignee, AssigneeKind};
 pub use loginrequest::{LoginRequest, LoginRequestSpec, nonce_hash, policy as login_policy};
 pub use runtime::{

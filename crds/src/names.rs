@@ -153,6 +153,12 @@ pub fn fired_task_name(schedule: &str, uid: &str, time: &str) -> String {
     format!("{schedule}-{}", hash(&[uid, time]))
 }
 
+/// The name of the Secret with a webhook's key: `webhook-<name>-<hash>`. `uid` is that of the webhook's object.
+#[must_use]
+pub fn webhook_secret_name(name: &str, uid: &str, version: i32) -> String {
+    format!("webhook-{name}-{}", hash(&[uid, &version.to_string()]))
+}
+
 fn is_uuid(text: &str) -> bool {
     let hyphens = [8, 13, 18, 23];
     text.len() == 36

@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt as _;
 
 use crate::{
-    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, LoginRequest, Runtime,
     Skill,
 };
 
@@ -22,6 +22,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         AgentTask::crd(),
         AgentSession::crd(),
         AgentSchedule::crd(),
+        AgentWebhook::crd(),
         LoginRequest::crd(),
     ]
     .into_iter()

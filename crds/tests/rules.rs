@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use crds::{
-    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, LoginRequest, Runtime,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, LoginRequest, Runtime,
     Skill,
 };
 use kube::core::cel::{validate_cel, validate_cel_update};
@@ -115,6 +115,7 @@ fn check(kind: &str, object: &Value, old: &Value) -> Vec<String> {
         "AgentTeam" => check!(AgentTeam),
         "AgentSession" => check!(AgentSession),
         "AgentSchedule" => check!(AgentSchedule),
+        "AgentWebhook" => check!(AgentWebhook),
         "LoginRequest" => check!(LoginRequest),
         "Skill" => check!(Skill),
         other => panic!("no kind {other}"),
