@@ -30,12 +30,26 @@ pub(crate) enum Failure {
         #[source]
         cause: io::Error,
     },
+    #[error("{path} cannot be written", path = path.display())]
+    Output {
+        path: PathBuf,
+        #[source]
+        cause: io::Error,
+    },
+    /// A program of the image did not do it.
+    #[error("{0}")]
+    Git(String),
     #[error(transparent)]
     Api(#[from] client::Error),
     #[error(transparent)]
     Cluster(#[from] cluster::Error),
     #[error("the answer cannot be shown")]
     Show(#[source] serde_json::Error),
+    #[error("the answer cannot be shown")]
+    ShowYaml(#[source] serde_yaml::Error),
+    /// It was said already.
+    #[error("the task did not succeed")]
+    DidNotSucceed,
     #[error("the answer cannot be written")]
     Print(#[source] io::Error),
     #[error("cannot start")]
@@ -63,15 +77,17 @@ impl Failure {
         matches!(self, Self::Api(error) if error.code() == Some(code::UNAUTHENTICATED))
     }
 
-    /// True when there is nobody to tell: whoever read the answer has seen enough.
+    /// True when there is nobody to tell, since whoever read the answer has seen enough, or nothing to tell that
+    /// the answer has not told.
     pub(crate) fn is_silent(&self) -> bool {
-        matches!(self, Self::Print(cause) if cause.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, Self::DidNotSucceed)
+            || matches!(self, Self::Print(cause) if cause.kind() == io::ErrorKind::BrokenPipe)
     }
 
     /// The codes of `--help`.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Input { .. } => 2,
+            Self::Usage(_) | Self::Input { .. } | Self::Output { .. } => 2,
             Self::NoIdentity(_) | Self::Config { .. } | Self::Api(client::Error::Settings(_)) => 3,
             Self::NotForTask(_) => 4,
             Self::Api(error) => match error.code() {
@@ -83,7 +99,8 @@ impl Failure {
                 _ => 1,
             },
             Self::Cluster(error) => error.exit_code(),
-            Self::Show(_) | Self::Print(_) | Self::Runtime(_) => 1,
+            Self::Git(_) | Self::Show(_) | Self::ShowYaml(_) | Self::Print(_) | Self::Runtime(_) => 1,
+            Self::DidNotSucceed => 8,
         }
     }
 }
@@ -115,6 +132,7 @@ mod tests {
             (refused(409, code::REVISION), 7),
             (refused(409, code::WRONG_STATE), 7),
             (refused(400, code::INVALID_REQUEST), 1),
+            (Failure::DidNotSucceed, 8),
             (Failure::Api(client::Error::TooLong { limit: 1 }), 1),
         ];
         for (failure, wanted) in cases {

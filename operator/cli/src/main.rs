@@ -1,9 +1,11 @@
 //! `moor`: the command line for people and agents. Inside a task's pod it speaks with the task's token and
 //! nothing else; elsewhere with that of `moor login`.
 
+mod checkout;
 mod cluster;
 mod config;
 mod failure;
+mod git;
 mod input;
 mod mention;
 mod noun;
@@ -21,15 +23,17 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use protocol::paths;
+use protocol::{TokenScope, paths};
 
 use crate::failure::Failure;
 use crate::noun::Command;
-use crate::output::{Form, Output};
+use crate::output::{Form, Output, Style};
 use crate::settings::Settings;
 
 /// What help calls the options that every command has.
 const EVERYWHERE: &str = "Options of every command";
+/// The name by which kubectl finds a plugin, and what one types then.
+const PLUGIN: (&str, &str) = ("kubectl-moor", "kubectl moor");
 /// A terminal that says less than this is not believed.
 const NARROW: usize = 40;
 
@@ -38,11 +42,12 @@ const NARROW: usize = 40;
 /// Ends with 0 when it was answered, 1 when the request is not as it should be or the answer cannot be read or
 /// shown, 2 when the command line is wrong or a name in it is not clear, 3 when it is neither in a task's pod
 /// nor logged in, 4 when the token does not allow it, 5 when there is no such thing, 6 when the API is away, 7
-/// when the thing has changed meanwhile or is not in a state for this.
+/// when the thing has changed meanwhile or is not in a state for this, 8 when the task that was watched did not
+/// succeed.
 #[derive(Debug, Parser)]
 #[command(name = "moor", version)]
 struct Arguments {
-    /// For reading, or for programs: one JSON object, or one a line where it goes on.
+    /// For reading, or for programs: one object, or one after the other where it goes on.
     #[arg(long, short, global = true, value_enum, default_value_t = Form::Human, help_heading = EVERYWHERE)]
     output: Form,
     /// Answers with ids only, one a line.
@@ -61,10 +66,14 @@ fn main() -> ExitCode {
     let of_task = given.is_some();
     let whole = Arguments::command();
     let line = if of_task {
-        verbs::of_a_task(&whole)
+        // The API decides; where nothing is said the least is shown.
+        let scope = std::env::var_os(paths::ENV_SCOPE);
+        let scope = scope.and_then(|word| TokenScope::parse(word.to_str()?));
+        verbs::of_a_task(&whole, scope.unwrap_or_default())
     } else {
         whole
     };
+    let line = line.bin_name(program());
     let done = parse(line.clone()).and_then(|arguments| {
         if of_task && arguments.settings.token_file != given {
             return Err(Failure::Usage(
@@ -103,13 +112,14 @@ fn parse(line: clap::Command) -> Result<Arguments, Failure> {
 }
 
 fn run(arguments: &Arguments, line: clap::Command) -> Result<(), Failure> {
-    let typed: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let typed: Vec<String> = std::iter::once(program().to_owned()).chain(words).collect();
     let mut out = Output {
         form: arguments.output,
         quiet: arguments.quiet,
         width: width(),
+        style: style(),
         typed: &typed,
         out: &mut std::io::stdout(),
         notes: &mut std::io::stderr(),
@@ -119,6 +129,27 @@ fn run(arguments: &Arguments, line: clap::Command) -> Result<(), Failure> {
         .build()
         .map_err(Failure::Runtime)?;
     runtime.block_on(arguments.command.run(&arguments.settings, line, &mut out))
+}
+
+/// What one types to run this program.
+fn program() -> &'static str {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let called = called.as_ref().and_then(|path| path.file_stem());
+    match called {
+        Some(name) if name == PLUGIN.0 => PLUGIN.1,
+        Some(_) | None => "moor",
+    }
+}
+
+/// Colours are for terminals, and not for who does not want them (<https://no-color.org>).
+fn style() -> Style {
+    let unwanted = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_none_or(|kind| kind == "dumb");
+    if std::io::stdout().is_terminal() && !unwanted("NO_COLOR") && !dumb {
+        Style::Coloured
+    } else {
+        Style::Plain
+    }
 }
 
 /// Columns of the terminal to which answers go; a fixed number where they go elsewhere.
@@ -140,7 +171,7 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
-        verbs::of_a_task(&Arguments::command()).debug_assert();
+        verbs::of_a_task(&Arguments::command(), TokenScope::Issue).debug_assert();
     }
 
     #[test]
@@ -150,7 +181,7 @@ mod tests {
 
     #[test]
     fn help_in_a_pod_knows_what_a_task_may() {
-        let line = verbs::of_a_task(&Arguments::command());
+        let line = verbs::of_a_task(&Arguments::command(), TokenScope::Issue);
         insta::assert_snapshot!(help_of_all(&line));
     }
 

@@ -19,16 +19,50 @@ pub(crate) const WIDTH: usize = 160;
 pub(crate) enum Form {
     Human,
     Json,
+    Yaml,
 }
 
-/// Where answers go. Nothing is ever coloured.
+/// Whether marks for a terminal may stand around words. What others wrote is made harmless before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    Coloured,
+}
+
+impl Style {
+    /// What names something.
+    pub(crate) fn strong(self, words: &str) -> String {
+        self.mark("1", words)
+    }
+
+    /// What stands in the background.
+    pub(crate) fn dim(self, words: &str) -> String {
+        self.mark("2", words)
+    }
+
+    /// What went wrong.
+    pub(crate) fn bad(self, words: &str) -> String {
+        self.mark("31", words)
+    }
+
+    fn mark(self, code: &str, words: &str) -> String {
+        match self {
+            Self::Plain => words.to_owned(),
+            Self::Coloured => format!("\u{1b}[{code}m{words}\u{1b}[0m"),
+        }
+    }
+}
+
+/// Where answers go.
 pub(crate) struct Output<'a> {
     pub(crate) form: Form,
     /// Ids only, one a line.
     pub(crate) quiet: bool,
     /// Columns of a table.
     pub(crate) width: usize,
-    /// What was typed, so that a hint can say how to go on.
+    /// Coloured on a terminal alone.
+    pub(crate) style: Style,
+    /// What was typed, the name of the program first, so that a hint can say how to go on.
     pub(crate) typed: &'a [String],
     /// Answers.
     pub(crate) out: &'a mut dyn Write,
@@ -48,6 +82,7 @@ impl Output<'_> {
             (true, _) => text::line(&id(answer)) + "\n",
             (false, Form::Human) => human(answer),
             (false, Form::Json) => json(answer)?,
+            (false, Form::Yaml) => yaml(answer)?,
         };
         self.print(&shown)
     }
@@ -79,6 +114,7 @@ impl Output<'_> {
             }
             (false, Form::Human) => human(&page.items, self.width),
             (false, Form::Json) => json(page)?,
+            (false, Form::Yaml) => yaml(page)?,
         };
         self.print(&shown)?;
         match &page.next {
@@ -90,7 +126,7 @@ impl Output<'_> {
         }
     }
 
-    /// One of many things that come one after the other: a line of JSON, or as people read it.
+    /// One of many things that come one after the other: a line of JSON, a document of YAML, or as people read it.
     pub(crate) fn item<A: Serialize>(
         &mut self,
         answer: &A,
@@ -104,6 +140,7 @@ impl Output<'_> {
                 let written = serde_json::to_string(answer).map_err(Failure::Show)?;
                 text::json(&written) + "\n"
             }
+            (false, Form::Yaml) => format!("---\n{}", yaml(answer)?),
         };
         self.print(&shown)
     }
@@ -140,10 +177,22 @@ fn json<A: Serialize>(answer: &A) -> Result<String, Failure> {
     Ok(text::json(&written) + "\n")
 }
 
+/// YAML. Where something is in it that a terminal obeys, its other form: JSON, whose strings can say the same
+/// with an escape.
+fn yaml<A: Serialize>(answer: &A) -> Result<String, Failure> {
+    let written = serde_yaml::to_string(answer).map_err(Failure::ShowYaml)?;
+    if text::is_harmless(&written) {
+        Ok(written)
+    } else {
+        json(answer)
+    }
+}
+
 /// The command that was typed, with this cursor in place of the one that it may have had.
 fn with_cursor(typed: &[String], cursor: &str) -> String {
-    let mut words = vec!["moor".to_owned()];
-    let mut typed = typed.iter().skip(1);
+    let (program, typed) = typed.split_first().unzip();
+    let mut words = vec![program.map_or("moor", String::as_str).to_owned()];
+    let mut typed = typed.unwrap_or_default().iter();
     while let Some(word) = typed.next() {
         if word == "--cursor" {
             typed.next();
@@ -171,6 +220,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn yaml_says_what_json_says() {
+        let hostile = "a\u{1b}[2J\u{202e}b";
+        for value in [
+            serde_json::json!({"items": [{"title": "yes", "text": "one\ntwo\n", "count": 3, "none": null}]}),
+            serde_json::json!({"title": hostile, "at": "2026-01-02T03:04:05Z"}),
+        ] {
+            let written = yaml(&value).unwrap();
+            assert!(text::is_harmless(&written), "{written}");
+            let read: serde_json::Value = serde_yaml::from_str(&written).unwrap();
+            assert_eq!(read, value, "{written}");
+        }
+        assert_eq!(yaml(&["a", "2"]).unwrap(), "- a\n- '2'\n");
+    }
+
+    #[test]
     fn the_hint_is_a_command_that_works() {
         let typed = |words: &[&str]| {
             words
@@ -180,8 +244,8 @@ mod tests {
         };
         let cases: [(&[&str], &str); 4] = [
             (
-                &["/bin/moor", "issue", "list"],
-                "moor issue list --cursor 'a b'",
+                &["kubectl moor", "issue", "list"],
+                "kubectl moor issue list --cursor 'a b'",
             ),
             (
                 &[

@@ -59,6 +59,12 @@ pub(crate) fn json(text: &str) -> String {
     })
 }
 
+/// True when a terminal only draws it.
+pub(crate) fn is_harmless(text: &str) -> bool {
+    text.chars()
+        .all(|each| each == '\n' || neutral(each) == each)
+}
+
 /// The lines of a text, indented.
 pub(crate) fn indented(text: &str, by: usize) -> String {
     let mut indented = String::new();

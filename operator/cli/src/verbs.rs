@@ -14,6 +14,8 @@ const OF_A_TASK: &[&str] = &[
     "issue children",
     "issue search",
     "issue runs",
+    "issue timeline",
+    "issue usage",
     "comment list",
     "comment add",
     "comment edit",

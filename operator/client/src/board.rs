@@ -1,7 +1,7 @@
 //! Issues, comments, tasks, and who is there, in one workspace.
 
 use protocol::board::{
-    AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, InboxEntry,
+    AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation, InboxEntry,
     Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment, NewIssue,
     NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue, SearchHit,
     SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
@@ -222,6 +222,14 @@ impl Board<'_> {
     /// [`Error`], as for every call.
     pub async fn cancel_task(&self, id: TaskId) -> Result<RunView, Error> {
         self.ask(Method::POST, &format!("tasks/{id}/cancel")).await
+    }
+
+    /// `GET tasks/{id}/explain`: why it is where it is.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn explain_task(&self, id: TaskId) -> Result<Explanation, Error> {
+        self.get(&format!("tasks/{id}/explain")).await
     }
 
     /// `POST tasks/{id}/rerun`: the task that does it again.

@@ -1,9 +1,10 @@
 //! `moor agent`.
 
 use clap::Subcommand;
-use protocol::board::AgentCard;
+use jiff::Timestamp;
+use protocol::board::{AgentCard, UsageQuery};
 
-use super::Part;
+use super::{Part, usage};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -16,13 +17,30 @@ pub(crate) enum Verb {
         #[command(flatten)]
         part: Part,
     },
+    /// Says how many tokens the runs of an agent have used.
+    Usage {
+        /// Its name.
+        name: String,
+        /// Only runs that ended at this moment or later, like 2026-01-31T00:00:00Z.
+        #[arg(long, value_name = "TIME")]
+        since: Option<Timestamp>,
+    },
 }
 
 impl Verb {
     pub(super) async fn run(&self, session: &Session, out: &mut Output<'_>) -> Result<(), Failure> {
-        let Self::List { part } = self;
-        let page = session.board()?.agents(&part.query()).await?;
-        out.page(&page, |agent| agent.name.clone(), table)
+        let board = session.board()?;
+        match self {
+            Self::List { part } => {
+                let page = board.agents(&part.query()).await?;
+                out.page(&page, |agent| agent.name.clone(), table)
+            }
+            Self::Usage { name, since } => {
+                let query = UsageQuery { since: *since };
+                let report = board.usage_of_agent(name, &query).await?;
+                out.show(&report, |_| name.clone(), usage::describe)
+            }
+        }
     }
 }
 

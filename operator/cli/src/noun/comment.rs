@@ -76,7 +76,7 @@ pub(crate) struct List {
 /// What a comment says.
 #[derive(Debug, Args)]
 pub(crate) struct Body {
-    /// Markdown; `-` takes it from standard input. An `@name` that means one agent or member becomes a mention.
+    /// Markdown; `-` takes it from standard input. An `@name` that means one agent, team or member becomes a mention.
     #[arg(
         long,
         value_name = "TEXT",
@@ -241,7 +241,7 @@ async fn names(
     wakes: &[WakeOutcome],
     out: &Output<'_>,
 ) -> Result<Names, Failure> {
-    if out.quiet || out.form == Form::Json {
+    if out.quiet || out.form != Form::Human {
         return Ok(Names::default());
     }
     let recipients = wakes

@@ -1,5 +1,6 @@
 //! `moor issue`.
 
+mod history;
 mod quick;
 mod show;
 
@@ -13,7 +14,7 @@ use protocol::board::{
 };
 use protocol::limits;
 
-use super::{Part, Which, count, member, run, status, wakes};
+use super::{Part, Which, count, member, run, status, usage, wakes};
 use crate::failure::Failure;
 use crate::output::{Form, Output};
 use crate::session::Session;
@@ -69,6 +70,15 @@ pub(crate) enum Verb {
         #[command(flatten)]
         part: Part,
     },
+    /// Shows what happened on an issue, the newest first: what was said, and who was woken.
+    Timeline {
+        #[command(flatten)]
+        which: Which,
+        #[command(flatten)]
+        part: Part,
+    },
+    /// Says how many tokens the runs on an issue have used.
+    Usage(Which),
 }
 
 #[derive(Debug, Args)]
@@ -280,6 +290,16 @@ impl Verb {
                     .runs(&which.key(session).await?, &part.query())
                     .await?;
                 out.page(&page, |run| run.id.to_string(), run::table)
+            }
+            Self::Timeline { which, part } => {
+                let key = which.key(session).await?;
+                let page = board.history(&key, &part.query()).await?;
+                out.list(&page, history::id, |entries, _| history::show(entries))
+            }
+            Self::Usage(which) => {
+                let key = which.key(session).await?;
+                let report = board.usage_of_issue(&key).await?;
+                out.show(&report, |_| key.to_string(), usage::describe)
             }
         }
     }

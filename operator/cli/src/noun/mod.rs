@@ -1,6 +1,8 @@
 //! What can be asked, one file a noun.
 
 mod agent;
+mod chat;
+mod attachment;
 mod comment;
 mod completion;
 mod config;
@@ -8,9 +10,14 @@ mod inbox;
 mod issue;
 mod login;
 mod member;
+mod project;
+mod repo;
 mod run;
+mod skill;
 mod task;
+mod team;
 mod token;
+mod usage;
 mod version;
 mod wakes;
 mod whoami;
@@ -39,6 +46,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: comment::Verb,
     },
+    /// Chats: you and one agent, and nobody else.
+    Chat {
+        #[command(subcommand)]
+        verb: chat::Verb,
+    },
     /// Tasks: the runs of agents.
     Task {
         #[command(subcommand)]
@@ -49,10 +61,35 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: agent::Verb,
     },
+    /// Teams of agents: who leads them and who is in them.
+    Team {
+        #[command(subcommand)]
+        verb: team::Verb,
+    },
     /// People of the workspace.
     Member {
         #[command(subcommand)]
         verb: member::Verb,
+    },
+    /// Attachments: files on issues.
+    Attachment {
+        #[command(subcommand)]
+        verb: attachment::Verb,
+    },
+    /// Projects: issues that belong together, and the repositories that they are about.
+    Project {
+        #[command(subcommand)]
+        verb: project::Verb,
+    },
+    /// Skills: what agents can load when they need it.
+    Skill {
+        #[command(subcommand)]
+        verb: skill::Verb,
+    },
+    /// Repositories of the project, in the working directory of an agent.
+    Repo {
+        #[command(subcommand)]
+        verb: repo::Verb,
     },
     /// What you should look at.
     Inbox {
@@ -98,9 +135,15 @@ impl Command {
         match self {
             Self::Issue { verb } => verb.run(&open().await?, out).await,
             Self::Comment { verb } => verb.run(&open().await?, out).await,
+            Self::Chat { verb } => verb.run(&open().await?, out).await,
             Self::Task { verb } => verb.run(settings, out).await,
             Self::Agent { verb } => verb.run(&open().await?, out).await,
+            Self::Team { verb } => verb.run(&open().await?, out).await,
             Self::Member { verb } => verb.run(&open().await?, out).await,
+            Self::Attachment { verb } => verb.run(&open().await?, out).await,
+            Self::Project { verb } => verb.run(&open().await?, out).await,
+            Self::Skill { verb } => verb.run(&open().await?, out).await,
+            Self::Repo { verb } => verb.run(settings, out).await,
             Self::Inbox { verb } => verb.run(&open().await?, out).await,
             Self::Token { verb } => verb.run(&open().await?, out).await,
             Self::Login(login) => login.run(settings, out).await,

@@ -2,6 +2,7 @@
 
 use protocol::board::RunView;
 
+use super::usage;
 use crate::table::{Table, fields};
 use crate::text;
 
@@ -48,6 +49,12 @@ pub(super) fn describe(run: &RunView) -> String {
     if let Some(cause) = run.cause {
         rows.push(("Cause", cause.as_str().to_owned()));
     }
+    if let Some(message) = &run.message {
+        rows.push(("Message", message.clone()));
+    }
+    if run.tokens > 0 {
+        rows.push(("Tokens", usage::line(run)));
+    }
     rows.push(("Created", text::time(run.created)));
     if let Some(finished) = run.finished {
         rows.push(("Finished", text::time(finished)));
@@ -55,7 +62,8 @@ pub(super) fn describe(run: &RunView) -> String {
     fields(&rows)
 }
 
-fn state(run: &RunView) -> String {
+/// Where it stands, and which limit holds it.
+pub(super) fn state(run: &RunView) -> String {
     let state = run.state.as_str();
     match &run.waits_for {
         Some(limit) => format!("{state}, waits for {limit}"),
@@ -63,7 +71,8 @@ fn state(run: &RunView) -> String {
     }
 }
 
-fn result(run: &RunView) -> String {
+/// How it ended, in a word or two.
+pub(super) fn result(run: &RunView) -> String {
     match (run.succeeded, run.failure) {
         (Some(true), _) => "succeeded".to_owned(),
         (Some(false), Some(class)) => format!("failed: {class}"),
@@ -74,6 +83,8 @@ fn result(run: &RunView) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use jiff::Timestamp;
     use protocol::board::CauseKind;
     use protocol::{FailureClass, Subject, TaskId, TaskState};
@@ -95,7 +106,10 @@ mod tests {
             waits_for: Some("session".into()),
             succeeded: None,
             failure: None,
+            message: None,
             cause: Some(CauseKind::Comment),
+            tokens: 0,
+            usage: BTreeMap::new(),
             created: Timestamp::UNIX_EPOCH,
             finished: None,
         }

@@ -1,6 +1,7 @@
 //! `moor task`.
 
 mod again;
+mod explain;
 mod follow;
 mod show;
 mod steps;
@@ -34,6 +35,8 @@ pub(crate) enum Verb {
         /// Its id.
         id: TaskId,
     },
+    /// Says why a task is where it is, with what shows it: limits, conditions, attempts, how it ended.
+    Explain(Which),
     /// Runs a task that is over once more, for the same causes and in the same conversation.
     Rerun(Which),
     /// Tries a task again that failed.
@@ -69,6 +72,11 @@ impl Verb {
                 let session = open().await?;
                 let run = session.board()?.cancel_task(*id).await?;
                 out.show(&run, |run| run.id.to_string(), run::describe)
+            }
+            Self::Explain(which) => {
+                let session = open().await?;
+                let explained = session.board()?.explain_task(which.id).await?;
+                out.show(&explained, |it| it.run.id.to_string(), explain::describe)
             }
             Self::Rerun(which) => Deed::Rerun(which).run(settings, out).await,
             Self::Retry(retry) => Deed::Retry(retry).run(settings, out).await,

@@ -142,6 +142,147 @@ async fn a_timeline_is_followed_past_an_interruption() {
     );
 }
 
+fn event(position: u64, body: Value) -> Value {
+    json!({"position": position, "attempt": 1, "at": "2026-01-02T03:04:05Z", "body": body})
+}
+
+/// A task that works in two parts, and ends in this way.
+fn watched(bed: &Bed, succeeded: bool) {
+    let (task, events) = (
+        format!("GET workspaces/team-a/tasks/{TASK}"),
+        format!("GET workspaces/team-a/tasks/{TASK}/events"),
+    );
+    let mut ended = run_view("finished");
+    ended["succeeded"] = json!(succeeded);
+    ended["finished"] = json!("2026-01-02T03:05:09Z");
+    if !succeeded {
+        ended["failure"] = json!("CliCrashed");
+    }
+    let call =
+        json!({"type": "toolUse", "tool": "Bash", "callId": "1", "input": {"command": "ls"}});
+    let gave = json!({"type": "toolResult", "callId": "1", "tool": "Bash", "output": "a\nb", "status": "completed"});
+    let slow =
+        json!({"type": "toolUse", "tool": "Bash", "callId": "2", "input": {"command": "make"}});
+    let made = json!({"type": "toolResult", "callId": "2", "output": "made", "status": "failed"});
+    bed.answer(&task, run_view("running"))
+        .refuse(&task, 503, failure("unavailable", "Away."))
+        .answer(&task, ended)
+        .answer(
+            &events,
+            page(&[event(1, call), event(2, gave), event(3, slow)]),
+        )
+        .answer(&events, page(&[event(4, made), words(5)]));
+}
+
+#[tokio::test]
+async fn a_task_is_watched_to_its_end_past_an_interruption() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    watched(&bed, true);
+    let ran = moor(&bed, &["task", "watch", TASK]).await;
+    assert!(ran.err.contains("trying again"), "{}", ran.err);
+    insta::assert_snapshot!(ran.ok());
+    let asked: Vec<_> = bed
+        .lines()
+        .into_iter()
+        .filter_map(|line| Some(line.split_once("events?")?.1.to_owned()))
+        .collect();
+    assert_eq!(asked, ["after=0&limit=200", "after=3&limit=200"]);
+}
+
+#[tokio::test]
+async fn the_end_of_who_watches_is_that_of_the_task() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    watched(&bed, false);
+    let ran = moor(&bed, &["task", "watch", TASK]).await;
+    assert_eq!(ran.code, 8, "{}{}", ran.out, ran.err);
+    let last = ran.out.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "failed: CliCrashed after 1 min 4 s, 2 calls of tools, 1 failed"
+    );
+    assert!(!ran.err.contains("moor: "), "{}", ran.err);
+
+    let bed = Bed::new().await;
+    log_in(&bed);
+    watched(&bed, false);
+    let ran = moor(&bed, &["task", "watch", TASK, "-o", "json", "--after", "2"]).await;
+    assert_eq!(ran.code, 8);
+    let lines: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 6, "{}", ran.out);
+    assert_eq!(lines[5]["failure"], "CliCrashed");
+}
+
+#[tokio::test]
+async fn a_text_is_shown_in_full() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    let long: String = (0..99).map(|line| format!("line {line}\n")).collect();
+    let gave = json!({"type": "toolResult", "callId": "1", "tool": "Bash", "output": long, "status": "completed"});
+    bed.answer(
+        &format!("GET workspaces/team-a/tasks/{TASK}/events"),
+        page(&[event(2, gave)]),
+    );
+    let shown = moor(&bed, &["task", "messages", TASK, "--after", "1"])
+        .await
+        .ok();
+    let hint = format!("    … 87 more lines: moor task messages {TASK} --full 2\n");
+    assert!(shown.ends_with(&hint), "{shown}");
+    let shown = moor(&bed, &["task", "messages", TASK, "--full", "2"])
+        .await
+        .ok();
+    assert_eq!(shown, long);
+    let ran = moor(&bed, &["task", "messages", TASK, "--full", "3"]).await;
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+#[tokio::test]
+async fn programs_get_yaml_too() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    bed.answer("GET workspaces/team-a/tasks", page(&[run_view("running")]))
+        .answer(
+            &format!("GET workspaces/team-a/tasks/{TASK}/events"),
+            page(&[words(1), words(2)]),
+        );
+    let shown = moor(&bed, &["task", "list", "-o", "yaml"]).await.ok();
+    assert!(shown.starts_with("items:\n- id: 00000000"), "{shown}");
+    let shown = moor(&bed, &["task", "logs", TASK, "-o", "yaml"]).await.ok();
+    assert_eq!(shown.matches("---\n").count(), 2, "{shown}");
+}
+
+#[tokio::test]
+async fn kubectl_finds_it_as_a_plugin() {
+    let bed = Bed::new().await;
+    log_in(&bed);
+    bed.answer(
+        "GET workspaces/team-a/agents",
+        json!({"items": [], "next": "x"}),
+    );
+    let plugin = bed.home.path().join("kubectl-moor");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_moor"), &plugin).unwrap();
+    let called = |words: &[&str]| {
+        let mut command = std::process::Command::new(&plugin);
+        command
+            .env_clear()
+            .env("XDG_CONFIG_HOME", bed.home.path())
+            .args(words);
+        command
+    };
+    let ran = run(called(&["agent", "list", "-q"]), "").await;
+    assert_eq!(
+        ran.err,
+        "there is more: kubectl moor agent list -q --cursor x\n"
+    );
+    let help = run(called(&["task", "watch", "--help"]), "").await.ok();
+    assert!(help.contains("Usage: kubectl moor task watch"), "{help}");
+}
+
 #[tokio::test]
 async fn a_part_of_a_timeline_says_how_to_go_on() {
     let bed = Bed::new().await;

@@ -210,6 +210,7 @@ mod tests {
                     attempt: 1,
                     at: Timestamp::UNIX_EPOCH,
                     body,
+                    full_bytes: None,
                 })
             })
             .collect();
