@@ -116,7 +116,7 @@ pub struct AgentTaskSpec {
     /// session says what the task wants of the conversation. It cannot change.
     #[serde(default)]
     pub session: TaskSession,
-    /// priority lets a waiting task go before those with a lower one.
+    /// priority lets a waiting task go before others: each point counts as 36 seconds that it has waited already.
     #[schemars(range(min = -1000, max = 1000))]
     #[serde(default)]
     pub priority: i32,

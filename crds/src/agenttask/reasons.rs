@@ -53,6 +53,9 @@ pub mod reason {
     /// Accepted is False: as many tasks wait in the workspace as its `AgentQuota` allows. It is looked at again when one
     /// of them has begun.
     pub const QUEUE_FULL: &str = "QueueFull";
+    /// Accepted is False: its Agent does not let who asked for it wake it, or the workspace wants a person to ask. Have
+    /// yourself added to the Agent's `access`, then create the task again.
+    pub const NOT_ALLOWED: &str = "NotAllowed";
     /// Accepted is False: it has a cause, but Mooring did not make it. Write a comment that mentions the agent instead.
     pub const NOT_FROM_STORE: &str = "NotFromStore";
     /// Accepted is False: store and cluster belong to different installations; nothing is written.
