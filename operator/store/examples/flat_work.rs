@@ -1,5 +1,6 @@
 //! Whether work for an event stays flat: claims, batches and releases a second with 100 and with 10,000 tasks
-//! waiting, half of them behind one busy session.
+//! waiting, half of them behind one busy session. Every other claim is one in a workspace with a quota that shares
+//! its pods with others; `next` is from the release of one attempt to the claim of the next.
 //!
 //! ```sh
 //! cargo run --release -p store --example flat_work -- /var/tmp/flat.db
@@ -18,11 +19,18 @@ use protocol::{
     AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, SessionPolicy, Subject,
     Verdict,
 };
-use store::{Lane, LaneAgent, NewTask, SessionKey, Settings, Store, TaskObject};
+use store::{Lane, LaneAgent, NewTask, SessionKey, Settings, Share, Store, TaskObject};
 use uuid::Uuid;
 
 /// Claims, batches and releases of one measurement.
 const ROUNDS: usize = 200;
+/// What a workspace may have that shares its pods with others.
+const SHARE: Share = Share {
+    weight: 100,
+    max_concurrent: Some(1000),
+    runs_per_hour: Some(1000),
+    max_pods: Some(1000),
+};
 /// Events of a batch.
 const BATCH: u64 = 64;
 
@@ -55,16 +63,26 @@ async fn measure(store: &Store, waiting: usize) -> Result<()> {
         };
         store.enter(task(&namespace_uid, number, subject)?).await?;
     }
-    let lane = lane(namespace_uid);
-    let (mut claims, mut appends, mut releases) = (Vec::new(), Vec::new(), Vec::new());
+    let alone = lane(namespace_uid);
+    let shared = Lane {
+        share: SHARE,
+        ..alone.clone()
+    };
+    let (mut claims, mut in_turn) = (Vec::new(), Vec::new());
+    let (mut appends, mut releases, mut nexts) = (Vec::new(), Vec::new(), Vec::new());
     let mut attempts: Vec<AttemptId> = Vec::new();
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
+        let (lane, times) = if round % 2 == 0 {
+            (&alone, &mut claims)
+        } else {
+            (&shared, &mut in_turn)
+        };
         let begun = Instant::now();
         let claimed = store
-            .claim_next(&lane, &key, now)
+            .claim_next(lane, &key, now)
             .await?
             .context("a task to claim")?;
-        claims.push(begun.elapsed());
+        times.push(begun.elapsed());
         attempts.push(claimed.attempt);
     }
     for round in 0..ROUNDS as u64 {
@@ -76,20 +94,37 @@ async fn measure(store: &Store, waiting: usize) -> Result<()> {
         appends.push(begun.elapsed());
     }
     for attempt in attempts {
-        let verdict = Verdict {
-            outcome: Outcome::failed(FailureClass::Unknown, "measured"),
-            at: now,
-            result: None,
-        };
         let begun = Instant::now();
-        store.verdict(attempt, verdict, now).await?;
+        store.verdict(attempt, ended(now), now).await?;
         store.release(attempt, now).await?;
         releases.push(begun.elapsed());
     }
+    for _ in 0..waiting.min(ROUNDS) / 2 {
+        let claimed = store.claim_next(&alone, &key, now).await?;
+        let attempt = claimed.context("a task to claim")?.attempt;
+        store.verdict(attempt, ended(now), now).await?;
+        let begun = Instant::now();
+        store.release(attempt, now).await?;
+        let next = store.claim_next(&alone, &key, now).await?;
+        nexts.push(begun.elapsed());
+        let next = next.context("a task to claim")?.attempt;
+        store.verdict(next, ended(now), now).await?;
+        store.release(next, now).await?;
+    }
     report(waiting, "claim", claims, 0);
+    report(waiting, "in turn", in_turn, 0);
+    report(waiting, "next", nexts, 0);
     report(waiting, "append", appends, BATCH);
     report(waiting, "end", releases, 0);
     Ok(())
+}
+
+fn ended(now: Timestamp) -> Verdict {
+    Verdict {
+        outcome: Outcome::failed(FailureClass::Unknown, "measured"),
+        at: now,
+        result: None,
+    }
 }
 
 fn report(waiting: usize, what: &str, mut times: Vec<Duration>, events: u64) {

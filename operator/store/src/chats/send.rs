@@ -65,7 +65,7 @@ impl Store {
             .execute(&mut write)
             .await?;
         let sent = send(&mut write, by, (id, &new.agent), &new.body, directory, now).await?;
-        requests::keep(&mut write, by, id.0, &[sent.1.clone()], now).await?;
+        requests::keep(&mut write, by, id.0, std::slice::from_ref(&sent.1), now).await?;
         answer(write, by, member, id, sent).await
     }
 
@@ -105,7 +105,7 @@ impl Store {
         }
         let sent = send(&mut write, by, (chat, &before.agent), body, directory, now).await?;
         let place = Uuid::from_u128(sent.0.position.into());
-        requests::keep(&mut write, by, place, &[sent.1.clone()], now).await?;
+        requests::keep(&mut write, by, place, std::slice::from_ref(&sent.1), now).await?;
         answer(write, by, member, chat, sent).await
     }
 }

@@ -93,6 +93,15 @@ impl Store {
             .collect()
     }
 
+    /// The task that this one does again.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`], [`Error::Unavailable`].
+    pub async fn again_of(&self, task: TaskId) -> Result<Option<TaskId>, Error> {
+        let row = WakeRow::find(&mut self.reader().await?, task).await?;
+        Ok(row.and_then(|row| row.cause.again_of))
+    }
+
     /// What kind of thing woke a task and in which comment, for the object that is made for it; `None` for a task
     /// that was not born here.
     ///

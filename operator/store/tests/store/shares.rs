@@ -2,10 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use protocol::board::{NewChat, NewComment, NewQuickIssue};
 use protocol::{AttemptId, FailureClass, TaskId};
 use store::{Error, Held, Lane, Share, Waiting};
 
 use crate::bed::{Bed, NAMESPACE, at, both, failed, lane, lane_of, new_task};
+use crate::board::AGENTS;
+use crate::talk::{Scene, to, verdicts};
 
 /// Another workspace.
 const OTHER: &str = "6f3f3a0c-2222-4222-8333-444455556666";
@@ -15,6 +18,19 @@ fn share(weight: u32, max_pods: u32) -> Share {
         weight,
         max_pods: Some(max_pods),
         ..Share::default()
+    }
+}
+
+/// A workspace in which no more tasks may wait.
+struct Few(u32);
+
+impl wake::Directory for Few {
+    fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
+        AGENTS.agent(name)
+    }
+
+    fn max_queued(&self) -> Option<u32> {
+        Some(self.0)
     }
 }
 
@@ -60,7 +76,8 @@ async fn claims(bed: &Bed, lanes: &[Lane], places: usize, claims: usize) -> Hash
     for _ in 0..claims {
         if held.len() == places {
             assert_eq!(turn(bed, lanes).await, None, "no place is left");
-            bed.finish(held.pop_front().unwrap(), failed(FailureClass::Unknown)).await;
+            bed.finish(held.pop_front().unwrap(), failed(FailureClass::Unknown))
+                .await;
         }
         let (namespace, attempt) = turn(bed, lanes).await.unwrap();
         *had.entry(namespace).or_insert(0) += 1;
@@ -157,6 +174,36 @@ both! {
             bed.finish(attempt, failed(FailureClass::Unknown)).await;
         }
         assert_eq!(order, [before, behind[2], low, behind[0], after, behind[1]]);
+    }
+
+    async fn what_finds_no_room_in_the_queue_is_refused_with_a_word(bed: Bed) {
+        let scene = Scene::new(bed).await;
+        let (bed, ada, key) = (&scene.bed, &scene.ada, &scene.issue.key);
+        let say = async |body: String, parent, directory: &Few| {
+            let new = NewComment { body, parent, suppress: Vec::new() };
+            let foreseen = bed.store.preview_comment(ada, key, &new, directory, at(5)).await.unwrap();
+            let posted = bed.store.post_comment(ada, key, new, directory, at(5)).await.unwrap();
+            assert_eq!(verdicts(&foreseen.wakes), verdicts(&posted.wakes));
+            (posted.comment.id, verdicts(&posted.wakes))
+        };
+        let told = |agent: &str, word| (agent.to_owned(), word);
+        let (root, woken) = say(format!("{} {}", to("reviewer"), to("writer")), None, &Few(1)).await;
+        assert_eq!(woken, [told("reviewer", "queued"), told("writer", "queueFull")]);
+        // What a waiting task takes in needs no room.
+        let (_, woken) = say(to("reviewer"), Some(root), &Few(1)).await;
+        assert_eq!(woken, [told("reviewer", "coalesced")]);
+        let full = |answer| matches!(answer, Err(Error::Full { max: 1 }));
+        let member = ada.author.id.parse().unwrap();
+        let chat = NewChat { agent: "writer".to_owned(), body: "hello".to_owned(), title: None };
+        assert!(full(bed.store.begin_chat(ada, member, &chat, &Few(1), at(6)).await.map(drop)));
+        let quick = NewQuickIssue { agent: "writer".to_owned(), text: "hello".to_owned() };
+        assert!(full(bed.store.ask_quick_issue(ada, member, &quick, &Few(1), at(6)).await.map(drop)));
+        let new = new_task("writer", "a");
+        assert!(full(bed.store.enter_within(new.clone(), Some(1)).await.map(drop)));
+        let entered = bed.store.enter_within(new.clone(), Some(2)).await.unwrap();
+        // What is there already asks for no room again.
+        assert_eq!(bed.store.enter_within(new, Some(1)).await.unwrap().task, entered.task);
+        bed.sound().await;
     }
 
     async fn lanes_tell_what_would_be_first(bed: Bed) {
