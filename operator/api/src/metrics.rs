@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     holders: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) held: Gauge,
+    pub(crate) live: Gauge,
     pub(crate) events: Counter,
 }
 
@@ -69,6 +70,7 @@ impl Metrics {
             holders: Gauge::default(),
             connections: Gauge::default(),
             held: Gauge::default(),
+            live: Gauge::default(),
             events: Counter::default(),
         };
         let api = registry.sub_registry_with_prefix("api");
@@ -92,6 +94,11 @@ impl Metrics {
             "held_requests",
             "Runners waiting for a command",
             metrics.held.clone(),
+        );
+        api.register(
+            "live_connections",
+            "People who look on",
+            metrics.live.clone(),
         );
         api.register("events", "Events of runs taken", metrics.events.clone());
         registry.register(

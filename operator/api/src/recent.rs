@@ -29,16 +29,21 @@ impl<K, V> Default for Recent<K, V> {
 impl<K: Eq + Hash, V: Clone> Recent<K, V> {
     /// The answer to a question that was asked a moment ago.
     pub(crate) fn get(&self, question: &K, now: Timestamp) -> Option<V> {
+        self.get_within(question, now, LIFE)
+    }
+
+    /// The same, for who believes it for another time, [`LIFE`] at most.
+    pub(crate) fn get_within(&self, question: &K, now: Timestamp, life: Duration) -> Option<V> {
         let kept = self.lock();
         let (asked, answer) = kept.get(question)?;
-        is_fresh(*asked, now).then(|| answer.clone())
+        is_fresh(*asked, now, life).then(|| answer.clone())
     }
 
     /// Keeps the answer to a question that was asked at an instant: before the answer came, not after it.
     pub(crate) fn keep(&self, question: K, answer: V, asked: Timestamp) {
         let mut kept = self.lock();
         if kept.len() >= MOST {
-            kept.retain(|_, (other, _)| is_fresh(*other, asked));
+            kept.retain(|_, (other, _)| is_fresh(*other, asked, LIFE));
         }
         if kept.len() >= MOST {
             kept.clear();
@@ -54,9 +59,9 @@ impl<K: Eq + Hash, V: Clone> Recent<K, V> {
 }
 
 /// False also for what comes from a time that is still to come: a clock was set back.
-fn is_fresh(asked: Timestamp, now: Timestamp) -> bool {
+fn is_fresh(asked: Timestamp, now: Timestamp, life: Duration) -> bool {
     let age = now.duration_since(asked);
-    !age.is_negative() && age.unsigned_abs() < LIFE
+    !age.is_negative() && age.unsigned_abs() < life
 }
 
 #[cfg(test)]

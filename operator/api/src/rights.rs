@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::error::Failure;
 use crate::people::{Action, Authority, Person, within};
-use crate::recent::Recent;
+use crate::recent::{LIFE, Recent};
 
 /// Rights, as they were a moment ago.
 pub(crate) struct Rights {
@@ -33,8 +33,28 @@ impl Rights {
         action: Action,
         now: Timestamp,
     ) -> Result<bool, Failure> {
-        let question = (person.digest(), action);
-        if let Some(answer) = self.known.get(&question, now) {
+        self.ask((person.digest(), action), person, now, LIFE).await
+    }
+
+    /// The same, from who is asked again and again: an answer is believed for that long only.
+    pub(crate) async fn may_still(
+        &self,
+        person: &Person,
+        action: Action,
+        now: Timestamp,
+        life: Duration,
+    ) -> Result<bool, Failure> {
+        self.ask((person.digest(), action), person, now, life).await
+    }
+
+    async fn ask(
+        &self,
+        question: ([u8; 32], Action),
+        person: &Person,
+        now: Timestamp,
+        life: Duration,
+    ) -> Result<bool, Failure> {
+        if let Some(answer) = self.known.get_within(&question, now, life) {
             return Ok(answer);
         }
         let answer = within(self.limit, self.authority.may(person, &question.1)).await?;

@@ -181,7 +181,7 @@ impl Connection {
             })
             .await
         } else {
-            let connection = self.http1().serve_connection(io, service);
+            let connection = self.http1().serve_connection(io, service).with_upgrades();
             until(connection, &self.shutdown, |connection| {
                 connection.graceful_shutdown()
             })

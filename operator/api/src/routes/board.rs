@@ -3,7 +3,7 @@
 use axum::Router;
 
 use super::{
-    again, agents, attachments, chats, comments, delete, get, inbox, issues, look, patch, post,
+    again, agents, attachments, chats, comments, delete, explain, get, inbox, issues, look, patch, post,
     projects, quick, runs, search, skills, subscribers, teams,
 };
 use crate::state::Shared;
@@ -52,6 +52,7 @@ pub(super) fn all() -> Router<Shared> {
         .route("/tasks", get(runs::list_tasks))
         .route("/tasks/{id}", get(runs::get_task))
         .route("/tasks/{id}/cancel", post(runs::cancel_task))
+        .route("/tasks/{id}/explain", get(explain::explain_task))
         .route("/tasks/{id}/rerun", post(again::rerun_task))
         .route("/tasks/{id}/retry", post(again::retry_task))
         .route("/tasks/{id}/suspend", post(again::suspend_task))

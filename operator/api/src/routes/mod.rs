@@ -7,6 +7,7 @@ mod attachments;
 mod board;
 mod chats;
 mod comments;
+mod explain;
 mod health;
 mod inbox;
 mod issues;
