@@ -8,7 +8,7 @@ use crate::life::{self, TaskEvent};
 use crate::sessions::SessionRow;
 use crate::tasks::{TaskRow, locked};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint, attempts, sessions, wakes};
+use crate::{chats, Error, Store, WritePoint, attempts, sessions, wakes};
 
 impl Store {
     /// Sets the priority; says whether that changed it.
@@ -177,6 +177,7 @@ async fn suspend(
     }
     // What is said from now on is not to wait with it.
     wakes::close(write, row.id).await?;
+    chats::close(write, row.id).await?;
     sessions::choose_head(write, session.id).await?;
     write.changed(row.id);
     Ok(true)

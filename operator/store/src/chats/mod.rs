@@ -16,7 +16,7 @@ use protocol::board::{
 use protocol::{ChatId, FailureClass, MemberId, TaskId, limits};
 use uuid::Uuid;
 
-pub(crate) use run::{LockedChat, ended, lock, opened};
+pub(crate) use run::{LockedChat, close, ended, lock, opened};
 pub(crate) use send::title;
 
 use crate::db::{Conn, Row, Sql, query};

@@ -72,25 +72,29 @@ pub(super) async fn of_task(
 
 /// Its package is open: all that waits is its batch, and what comes now is for the next task. The session is locked.
 pub(crate) async fn opened(write: &mut Write, task: TaskId) -> Result<(), Error> {
+    // A later attempt is given what the first one was, and no more.
     const TAKE: &str = "UPDATE chat_messages SET task = $1 WHERE chat = (SELECT chat FROM chat_tasks WHERE task = $1) \
-        AND author_kind = 'member' AND task IS NULL";
-    // A later attempt is given what the first one was.
-    if close(write, task).await? {
-        query("take in what waits in a chat", TAKE)
-            .bind(task)
-            .execute(write)
-            .await?;
+        AND author_kind = 'member' AND task IS NULL AND NOT EXISTS (SELECT 1 FROM chat_messages AS taken \
+        WHERE taken.task = $1 AND taken.author_kind = 'member')";
+    if of_task(&mut *write, task).await?.is_none() {
+        return Ok(());
     }
+    close(write, task).await?;
+    query("take in what waits in a chat", TAKE)
+        .bind(task)
+        .execute(write)
+        .await?;
     Ok(())
 }
 
-/// Lets a task take in nothing more; says whether it did until now.
-async fn close(write: &mut Write, task: TaskId) -> Result<bool, Error> {
+/// Lets a task take in nothing more: what is written from now on makes another one.
+pub(crate) async fn close(write: &mut Write, task: TaskId) -> Result<(), Error> {
     const CLOSE: &str = "UPDATE chat_tasks SET absorbing = $2 WHERE task = $1 AND absorbing";
     let close = query("close the slot of a chat", CLOSE)
         .bind(task)
         .bind(false);
-    Ok(close.execute(write).await? == 1)
+    close.execute(write).await?;
+    Ok(())
 }
 
 /// Locks the chat that the end of a task writes to, before its session is locked as everywhere.

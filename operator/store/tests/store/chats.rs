@@ -166,6 +166,23 @@ both! {
         scene.bed.sound().await;
     }
 
+    async fn what_is_written_to_a_task_that_is_put_aside_is_for_another_one(bed: Bed) {
+        let scene = Scene::new(bed).await;
+        let aside = task(&scene.first);
+        scene.bed.store.put_aside(aside, at(2)).await.unwrap();
+        let sent = scene.send("Hello?", at(3)).await.unwrap();
+        assert_ne!(task(&sent), aside);
+        let (attempt, cause) = scene.begin().await;
+        assert_eq!((attempt.task, bodies(&cause)), (task(&sent), vec!["What is it?\nTell me.", "Hello?"]));
+        scene.bed.store.let_go_on(aside, at(20)).await.unwrap();
+        scene.bed.finish(attempt, said("Yes.")).await;
+        // Nothing is left for it; it says so by having nothing to answer.
+        let (attempt, cause) = scene.begin().await;
+        assert_eq!((attempt.task, cause.messages.len(), cause.before), (aside, 0, 3));
+        scene.bed.finish(attempt, said("NO_RESPONSE")).await;
+        scene.bed.sound().await;
+    }
+
     async fn a_chat_is_its_persons_alone(bed: Bed) {
         let scene = Scene::new(bed).await;
         let (store, bob) = (scene.bed.store.clone(), scene.bed.member("bob").await);
