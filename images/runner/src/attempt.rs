@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backon::BackoffBuilder as _;
 use client::Client;
-use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy};
+use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy, paths};
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
@@ -145,7 +145,8 @@ impl Attempt<'_> {
     fn at<T>(&self, ask: impl FnOnce(&Place<'_>) -> T) -> T {
         let environment = self
             .environment
-            .of_agent(self.layout, &self.settings.api, &[]);
+            .of_agent(self.layout, &self.settings.api, &[])
+            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str());
         ask(&Place {
             home: &self.layout.home,
             cwd: &self.layout.work,
@@ -217,9 +218,10 @@ impl Attempt<'_> {
         for note in line.notes {
             journal.record(note);
         }
-        let environment =
-            self.environment
-                .of_agent(self.layout, &self.settings.api, &line.env_defaults);
+        let environment = self
+            .environment
+            .of_agent(self.layout, &self.settings.api, &line.env_defaults)
+            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str());
         let child = spawn(
             &line.argv,
             &environment,

@@ -106,6 +106,13 @@ impl Environment {
         Self(variables)
     }
 
+    /// The same with one variable more.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.0.insert(name.to_owned(), value.to_owned());
+        self
+    }
+
     /// Name and value of each.
     #[must_use]
     pub fn variables(&self) -> &BTreeMap<String, String> {

@@ -20,6 +20,8 @@ pub struct Layout {
     pub secret_token: PathBuf,
     /// The mounted Secret's CA.
     pub secret_ca: PathBuf,
+    /// The mounted Secrets of repositories.
+    pub git_secrets: PathBuf,
     /// Where the agent finds its token.
     pub token_file: PathBuf,
     /// Where the agent finds the CA.
@@ -45,6 +47,7 @@ impl Layout {
             state: at(paths::STATE),
             secret_token: at(paths::SECRET).join(paths::SECRET_TOKEN_KEY),
             secret_ca: at(paths::SECRET).join(paths::SECRET_CA_KEY),
+            git_secrets: at(paths::GIT_SECRETS),
             token_file: at(paths::TOKEN_FILE),
             ca_file: at(paths::CA_FILE),
             skills: at(paths::SKILLS),

@@ -12,6 +12,7 @@ pub mod control;
 pub mod deliver;
 pub mod environment;
 pub mod files;
+pub mod git_secrets;
 pub mod host;
 pub mod install;
 pub mod journal;

@@ -20,7 +20,7 @@ use crate::redact::Redactor;
 use crate::settings::Settings;
 use crate::signals::{Blocked, Signals};
 use crate::transcript::Transcript;
-use crate::{control, prepare, stop, upload};
+use crate::{control, git_secrets, prepare, stop, upload};
 
 /// Why an attempt ended without a result.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ pub async fn live(
     let opened_at = Instant::now();
     info!(task.id = %opened.package.attempt.task, attempt = opened.package.attempt.number, "the package is open");
 
-    let mut journal = journal(&environment, &given, &opened);
+    let mut journal = journal(&environment, &layout, &given, &opened);
     let credential = opened.credential.clone();
     tokio::spawn(upload::run(
         client.clone(),
@@ -114,14 +114,16 @@ pub async fn live(
 }
 
 /// A journal that lets nothing out that the pod was given as a secret.
-fn journal(environment: &Environment, given: &Given, opened: &Opened) -> Journal {
+fn journal(environment: &Environment, layout: &Layout, given: &Given, opened: &Opened) -> Journal {
     let key = opened.key.to_wire();
     let own = [
         given.token.expose_secret(),
         opened.credential.expose_secret(),
         key.expose_secret(),
     ];
-    let redactor = Redactor::new(environment.secrets().chain(own));
+    let git = git_secrets::values(&layout.git_secrets);
+    let git = git.iter().map(String::as_str);
+    let redactor = Redactor::new(environment.secrets().chain(own).chain(git));
     Journal::new(
         redactor,
         Transcript::to_stdout(),

@@ -239,6 +239,10 @@ fn several_messages_are_answered_at_once() {
     package.interrupted = true;
     let lost = Decision::Fresh(Some("it\nis lost".into()));
     insta::assert_snapshot!("a_chat_begins_anew", message(&package, &lost));
+    package.interrupted = false;
+    let chat = package.chat.as_mut().unwrap();
+    (chat.cut, chat.messages) = (false, Vec::new());
+    insta::assert_snapshot!("a_chat_was_answered", message(&package, &resumed()));
 }
 
 #[test]
