@@ -1,6 +1,7 @@
 //! `moor whoami`.
 
 use client::Caller;
+use protocol::TokenScope;
 use protocol::board::PersonView;
 use protocol::runner::WhoAmI;
 
@@ -28,6 +29,12 @@ fn agent(me: &WhoAmI) -> String {
         ("Workspace", me.namespace.clone()),
         ("Task", format!("{}, attempt {}", me.task, me.attempt)),
         (
+            "Subject",
+            format!("{} {}", me.subject.kind, me.subject.name),
+        ),
+        ("Scope", scope(me.scope).to_owned()),
+        ("May", me.verbs.join(", ")),
+        (
             "Token",
             format!(
                 "good until {}, longer while the runner lives",
@@ -35,6 +42,15 @@ fn agent(me: &WhoAmI) -> String {
             ),
         ),
     ])
+}
+
+/// How far its token reaches.
+fn scope(scope: TokenScope) -> &'static str {
+    match scope {
+        TokenScope::Issue => "its issue and the parts of that",
+        TokenScope::Project => "the issues of its issue's project",
+        TokenScope::Workspace => "all issues of the workspace",
+    }
 }
 
 fn person(me: &PersonView) -> String {
@@ -64,6 +80,13 @@ mod tests {
             namespace: "team".into(),
             task: TaskId(Uuid::from_u128(7)),
             attempt: 2,
+            subject: protocol::Subject {
+                kind: "Issue".into(),
+                name: "TEAM-12".into(),
+            },
+            session: protocol::SessionId(Uuid::from_u128(8)),
+            scope: protocol::TokenScope::Project,
+            verbs: vec!["create comments".into(), "get issues".into()],
             token_expires: Timestamp::UNIX_EPOCH,
         };
         insta::assert_snapshot!("whoami", agent(&me));

@@ -31,6 +31,7 @@ async fn bed() -> Bed {
         "GET whoami",
         json!({
             "agent": "coder", "displayName": "Coder", "namespace": "team-a", "task": TASK, "attempt": 1,
+            "subject": {"kind": "Issue", "name": "TEAM-12"}, "session": TASK, "scope": "Issue", "verbs": ["get issues"],
             "tokenExpires": "2026-01-02T03:04:05Z",
         }),
     )
@@ -49,6 +50,7 @@ async fn bed() -> Bed {
             json!({"name": "ada", "displayName": "Ada", "ready": true}),
         ]),
     )
+    .answer("GET workspaces/-/teams", page(&[]))
     .answer(
         "GET workspaces/-/members",
         page(&[json!({"id": ADA, "user": "ada@example.com", "since": "2026-01-02T03:04:05Z"})]),
