@@ -43,12 +43,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::{package, woken};
+    use crate::testing::{asked, chatted, package, woken};
 
     #[test]
     fn the_block_tells_who_and_how() {
         insta::assert_snapshot!(block(&package()));
         insta::assert_snapshot!("on_an_issue", block(&woken()));
+        insta::assert_snapshot!("in_a_chat", block(&chatted()));
+        insta::assert_snapshot!("for_an_issue_to_be_made", block(&asked()));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use super::sections;
 use super::template::fill;
 
 const ISSUE: &str = "Issue";
+const CHAT: &str = "Chat";
+const QUICK_ISSUE: &str = "QuickIssue";
 
 /// What stands in the context file. Nothing in it is of one turn, or of one issue.
 ///
@@ -16,16 +18,24 @@ pub fn context(package: &Package, tame: impl Fn(&str) -> String) -> String {
     let name = tame(&agent.display_name).replace('\n', " ");
     let instructions = tame(agent.instructions.trim());
     let on_issue = package.subject.kind == ISSUE;
-    let (answer, commands) = if on_issue {
-        (
+    let is_quick = package.subject.kind == QUICK_ISSUE;
+    let (answer, commands) = match package.subject.kind.as_str() {
+        ISSUE => (
             include_str!("answer_comment.md"),
             include_str!("commands_comment.md"),
-        )
-    } else {
-        (
+        ),
+        CHAT => (
+            include_str!("answer_chat.md"),
+            include_str!("commands_chat.md"),
+        ),
+        QUICK_ISSUE => (
+            include_str!("answer_quick.md"),
+            include_str!("commands_quick.md"),
+        ),
+        _ => (
             include_str!("answer_message.md"),
             include_str!("commands_message.md"),
-        )
+        ),
     };
     let whole = |template: &str| Some(fill(template, &[]));
     sections([
@@ -42,6 +52,7 @@ pub fn context(package: &Package, tame: impl Fn(&str) -> String) -> String {
         )),
         whole(include_str!("steps.md")).filter(|_| on_issue),
         whole(include_str!("hand_over.md")).filter(|_| on_issue),
+        whole(include_str!("steps_quick.md")).filter(|_| is_quick),
         whole(commands),
     ])
 }

@@ -5,9 +5,11 @@
 //! is about. Everything else, the issue and what was said on it, the agent reads itself. The texts are the
 //! files beside this one, one for each section.
 
+mod chat;
 mod context;
 mod message;
 mod quote;
+mod team;
 mod template;
 
 #[cfg(test)]
