@@ -1,6 +1,7 @@
 //! What comes with a request, within its limits of size and time; and how large an answer is.
 
 use std::error::Error;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query as AxumQuery, Request};
@@ -85,20 +86,29 @@ impl<T: Content> FromRequest<Shared> for Json<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
-        let announced = request
-            .headers()
-            .get(CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > T::MOST as u64) {
-            return Err(Failure::body_too_large(T::MOST));
-        }
-        let bytes = tokio::time::timeout(state.limits.body, read(request.into_body(), T::MOST))
-            .await
-            .map_err(|_| Failure::invalid("the body did not arrive in time"))??;
+        let bytes = whole(request, T::MOST, state.limits.body).await?;
         serde_json::from_slice(&bytes)
             .map(Self)
             .map_err(|error| Failure::invalid(remark("body", &error)))
     }
+}
+
+/// All of a body, of at most so many bytes, that arrives within this time.
+pub(crate) async fn whole(
+    request: Request,
+    most: usize,
+    within: Duration,
+) -> Result<Vec<u8>, Failure> {
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > most as u64) {
+        return Err(Failure::body_too_large(most));
+    }
+    tokio::time::timeout(within, read(request.into_body(), most))
+        .await
+        .map_err(|_| Failure::invalid("the body did not arrive in time"))?
 }
 
 async fn read(body: Body, most: usize) -> Result<Vec<u8>, Failure> {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use client::{Board, Client, Workspace};
 use http::Uri;
 use protocol::board::IssueKey;
-use protocol::{TaskId, paths};
+use protocol::{ChatId, TaskId, paths};
 use secrecy::SecretString;
 
 use crate::cluster::{Cluster, Forward};
@@ -17,6 +17,8 @@ use crate::settings::{Server, Settings, is_task_token};
 const HTTPS_PORT: u16 = 443;
 /// Kind of a subject that is an issue.
 const ISSUE: &str = "Issue";
+/// Kind of a subject that is a chat.
+const CHAT: &str = "Chat";
 
 /// A client and the identity it is used with. There is exactly one: where a token's file is named, the login is
 /// not even looked at.
@@ -87,6 +89,19 @@ impl Session {
                 "which task? `moor task list` shows them".to_owned(),
             ))
         }
+    }
+
+    /// The chat that the token's task answers.
+    pub(crate) async fn own_chat(&self) -> Result<ChatId, Failure> {
+        if !self.is_of_task() {
+            return Err(Failure::Usage(
+                "which chat? `moor chat list` shows them".to_owned(),
+            ));
+        }
+        let subject = self.client.whoami(&self.token).await?.subject;
+        let chat = (subject.kind == CHAT).then(|| subject.name.parse().ok());
+        chat.flatten()
+            .ok_or_else(|| Failure::Usage("this task answers no chat, and sees none".to_owned()))
     }
 
     /// The issue that was named; without one, that of the token's task.

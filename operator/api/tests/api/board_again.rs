@@ -5,7 +5,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID, both};
-use crate::board::{Voice, enter, items, said, text};
+use crate::board::{Voice, claim, enter, items, said, text, working_on};
 
 const MENTION: &str = "[Reviewer](mention://agent/reviewer) please look";
 
@@ -17,7 +17,7 @@ async fn woken(ada: &Voice) -> (String, String) {
 }
 
 /// A request with a key.
-async fn keyed(bed: &Bed, user: &str, key: &str, path: &str, body: &Value) -> Answer {
+pub(crate) async fn keyed(bed: &Bed, user: &str, key: &str, path: &str, body: &Value) -> Answer {
     let request = Request::builder()
         .method(Method::POST)
         .uri(format!("/api/v1/workspaces/{NAMESPACE}{path}"))
@@ -121,5 +121,61 @@ both! {
             assert_eq!(refused.refusal(), (400, "invalidRequest".to_owned()), "{wrong}");
         }
         keyed(&bed, "ada", &"x".repeat(128), "/issues", &new).await.ok();
+    }
+
+    async fn agents_do_not_say_what_goes_first(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let issue = text(&ada.post("/issues", &json!({"title": "x", "priority": 5})).await.ok()["issue"]["key"]);
+        let agent = Voice::agent(&bed, working_on(&bed, &issue).await).await;
+        let refused = agent.patch(&format!("/issues/{issue}"), &json!({"priority": 4})).await;
+        assert!(said(&refused).2.contains("only people"), "{refused:?}");
+        let part = |priority| json!({"title": "a part", "priority": priority});
+        let refused = agent.post("/issues", &part(6)).await;
+        assert_eq!(refused.refusal(), (403, "forbidden".to_owned()));
+        assert!(said(&refused).2.contains("which is 5"), "{refused:?}");
+        agent.post("/issues", &part(5)).await.ok();
+    }
+
+    async fn a_task_is_explained(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let (_, task) = woken(&ada).await;
+        let explain = async |task: &str| ada.get(&format!("/tasks/{task}/explain")).await.ok();
+        let waits = explain(&task).await;
+        assert_eq!((&waits["run"]["state"], waits.get("attempts")), (&json!("queued"), None));
+        assert!(text(&waits["summary"]).contains("its turn"), "{waits}");
+        ada.post(&format!("/tasks/{task}/suspend"), &Value::Null).await.ok();
+        assert!(text(&explain(&task).await["summary"]).contains("moor task resume"));
+        ada.post(&format!("/tasks/{task}/resume"), &Value::Null).await.ok();
+        let id: protocol::TaskId = task.parse().unwrap();
+        let attempt = claim(&bed, NAMESPACE_UID, id).await;
+        let failed = protocol::Verdict {
+            outcome: protocol::Outcome::failed(protocol::FailureClass::OOMKilled, "3 of 2 GiB"),
+            at: bed.now(),
+            result: None,
+        };
+        bed.store.verdict(attempt, failed, bed.now()).await.unwrap();
+        bed.store.release(attempt, bed.now()).await.unwrap();
+        let over = explain(&task).await;
+        let summary = text(&over["summary"]);
+        for word in ["OOMKilled", "3 of 2 GiB", "Raise", "moor task retry"] {
+            assert!(summary.contains(word), "{summary}");
+        }
+        assert_eq!((&over["attempts"][0]["number"], &over["attempts"][0]["reason"]), (&json!(1), &json!("failed")));
+        let again = ada.post(&format!("/tasks/{task}/retry"), &json!({})).await.ok();
+        assert_eq!(explain(&text(&again["id"])).await["againOf"], task.as_str());
+        // As the controller writes it, for what was declared in the cluster.
+        let declared = bed.enter("x").await;
+        let name = bed.task(declared).await.object.name;
+        let mut object = bed.cluster.tasks.lock().unwrap()[&name].as_ref().clone();
+        let at = "2027-01-15T08:00:00Z";
+        object.metadata.uid = bed.task(declared).await.object.uid;
+        object.status = Some(serde_json::from_value(json!({
+            "waiting": {"limit": "Agent", "message": "6 of 6 run", "since": at},
+            "conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": at}],
+        })).unwrap());
+        bed.cluster.tasks.lock().unwrap().insert(name, std::sync::Arc::new(object));
+        let held = explain(&declared.to_string()).await;
+        assert!(text(&held["summary"]).contains("waits for the agent: 6 of 6 run"), "{held}");
+        assert_eq!((&held["conditions"][0]["kind"], &held["waiting"]["limit"]), (&json!("Accepted"), &json!("agent")));
     }
 }

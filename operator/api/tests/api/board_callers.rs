@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::Method;
-use protocol::{FailureClass, Outcome, TaskId, Verdict};
+use protocol::{Event, EventBody, FailureClass, Outcome, TaskId, Verdict};
 use serde_json::{Value, json};
 
 use crate::authorisation;
@@ -34,6 +34,8 @@ POST   /issues/{key}/attachments?name=x  401   403   401     404     403    200 
 GET    /attachments/{id}                 401   403   401     404     200    200   200  404     404     404
 DELETE /attachments/{id}                 401   403   401     404     403    200   403  404     404     404
 GET    /issues/{key}/runs                401   403   401     404     200    200   200  404     404     404
+GET    /issues/{key}/timeline            401   403   401     404     200    200   200  404     404     404
+GET    /issues/{key}/usage               401   403   401     404     200    200   200  404     404     404
 GET    /issues/{key}/subscribers         401   403   401     404     200    200   200  404     404     404
 POST   /issues/{key}/subscription        401   403   401     404     403    200   403  404     404     404
 DELETE /issues/{key}/subscription        401   403   401     404     403    200   403  404     404     404
@@ -45,12 +47,16 @@ DELETE /comments/{id}                    401   403   401     404     403    200 
 GET    /tasks                            401   403   401     404     200    200   403  403     403     403
 GET    /tasks/{id}                       401   403   401     404     200    200   200  404     404     404
 GET    /tasks/{id}/events                401   403   401     404     200    200   403  403     403     403
+GET    /tasks/{id}/events/{position}/text 401  403   401     404     200    200   403  403     403     403
+GET    /live                             401   403   401     404     400    400   403  403     403     403
 POST   /tasks/{id}/cancel                401   403   401     404     403    200   403  403     403     403
+GET    /tasks/{id}/explain               401   403   401     404     200    200   403  403     403     403
 POST   /tasks/{id}/rerun                 401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/retry                 401   403   401     404     403    409   403  403     403     403  {"fresh": true}
 POST   /tasks/{id}/suspend               401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/resume                401   403   401     404     403    409   403  403     403     403
 GET    /agents                           401   403   401     404     200    200   200  200     404     200
+GET    /agents/{name}/usage              401   403   401     404     200    200   403  403     403     403
 GET    /teams                            401   403   401     404     200    200   200  200     404     200
 GET    /teams/{name}                     401   403   401     404     200    200   200  200     404     200
 GET    /skills                           401   403   401     404     200    200   200  200     404     200
@@ -166,6 +172,7 @@ fn filled(path: &str, things: &Things) -> String {
     path.replace("{w}", NAMESPACE)
         .replace("{key}", &things.issue)
         .replace("{name}", "app")
+        .replace("{position}", "1")
         .replace("{id}", id)
         .replace("/search", "/search?q=one")
 }
@@ -181,7 +188,11 @@ both! {
         let project = json!({"name": "app", "title": "The app"});
         ada.post("/projects", &project).await.ok();
         ada.patch(&format!("/issues/{issue}"), &json!({"project": "app"})).await.ok();
+        bed.define_another("app", &json!({"displayName": "App", "instructions": "", "runtimeRefs": [{"name": "claude"}]}));
         let own = working_on(&bed, &issue).await;
+        bed.store.keep_text(own, 1, "whole".to_owned()).await.unwrap();
+        let body = EventBody::Text { content: "whole".to_owned() };
+        bed.store.append(own, &[Event { seq: 1, at: bed.now(), body }], bed.now()).await.unwrap();
         let other = working_on(&bed, &ada.issue("another one").await).await;
         let elsewhere = enter(&bed, "team-b", "uid-b", "Issue", &issue).await;
         let elsewhere = claim(&bed, "uid-b", elsewhere).await;
@@ -242,7 +253,7 @@ both! {
         let shown = format!("{:?}", bed.router);
         let mut found = BTreeSet::new();
         for path in shown.split('"').filter(|part| part.starts_with("/api/v1/")) {
-            let real = path.replace("{w}", "team-a").replace("{key}", "T-1").replace("{name}", "x").replace("{id}", "x");
+            let real = path.replace("{w}", "team-a").replace("{key}", "T-1").replace("{name}", "x").replace("{position}", "1").replace("{id}", "x");
             let strange = Method::from_bytes(b"BREW").unwrap();
             let refused = bed.call(strange, &real, None, Body::empty()).await;
             let allowed = refused.headers["allow"].to_str().unwrap().to_owned();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::bed::both;
 
-fn result(output: &str) -> Value {
+pub(crate) fn result(output: &str) -> Value {
     json!({"result": {
         "outcome": {"outcome": "succeeded"},
         "output": output,

@@ -56,7 +56,11 @@ fn table(entries: &[InboxEntry]) -> Table<7> {
             entry.id.to_string(),
             if entry.read { "" } else { "new" }.to_owned(),
             entry.kind.as_str().to_owned(),
-            entry.issue.to_string(),
+            entry
+                .issue
+                .as_ref()
+                .map(ToString::to_string)
+                .unwrap_or_default(),
             wakes::author(&entry.author),
             text::time(entry.created),
             entry.title.clone(),
@@ -78,8 +82,10 @@ mod tests {
         let entries = InboxKind::ALL.map(|kind| InboxEntry {
             id: InboxId(Uuid::from_u128(3)),
             kind,
-            issue: "TEAM-1".parse().unwrap(),
+            issue: Some("TEAM-1".parse().unwrap()),
             title: "Fix\u{1b}[1m it".into(),
+            text: None,
+            task: None,
             comment: None,
             author: Author {
                 kind: AuthorKind::Member,
