@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::names::{claim_name, secret_name};
-use crds::{AgentSession, AgentTask, Runtime, Skill};
+use crds::{AgentSession, AgentTask, Runtime, Skill, SubjectKind};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt as _;
 use protocol::board::IssueKey;
@@ -131,7 +131,6 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
     Ok(())
 }
 
-/// The Skills of the agent as it is defined now. One that does not exist is missed by the runner, which can say so.
 /// With which Secrets the agent logs in to the repositories of its issue's project.
 async fn git_secrets(ctx: &Context, seen: &Seen) -> Result<BTreeSet<String>, Stop> {
     let key = &seen.session.key;
@@ -147,6 +146,7 @@ async fn git_secrets(ctx: &Context, seen: &Seen) -> Result<BTreeSet<String>, Sto
     Ok(secrets.collect())
 }
 
+/// The Skills of the agent as it is defined now. One that does not exist is missed by the runner, which can say so.
 fn skills_of(ctx: &Context, kin: &Kin) -> Vec<Arc<Skill>> {
     let catalog = Catalog::new(ctx.caches.clone());
     let agent = catalog.agent(&kin.namespace, &kin.agent);

@@ -57,11 +57,14 @@ fn built(
     let kin = kin();
     let session = session_object(&kin);
     let (names, install) = (names(&kin), install());
+    // Whoever has skills here has a repository with a Secret as well.
+    let git = skills.iter().map(|_| "git-app".to_owned()).collect();
     let parts = PodParts {
         names: &names,
         runtime_name: "claude",
         runtime: &runtime.spec,
         skills,
+        git_secrets: &git,
         ids: session.spec.ids,
         owner: owner(&session).unwrap(),
         last_node,
