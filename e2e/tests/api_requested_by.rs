@@ -40,14 +40,29 @@ async fn who_asked_for_a_task_is_written_in() -> Result<()> {
         ] {
             let mut kubectl = workspace.kubectl();
             kubectl.args(arguments);
-            run(kubectl).await.with_context(|| arguments[0].to_owned())?;
-            ensure!(requester(workspace, "honest").await? == wanted, "{arguments:?}");
+            run(kubectl)
+                .await
+                .with_context(|| arguments[0].to_owned())?;
+            ensure!(
+                requester(workspace, "honest").await? == wanted,
+                "{arguments:?}"
+            );
         }
         let mut kubectl = workspace.kubectl();
         let change = json!({"spec": {"requestedBy": {"user": "bob"}}}).to_string();
-        kubectl.args(["patch", "agenttask", "honest", "--type=merge", "--patch", &change]);
+        kubectl.args([
+            "patch",
+            "agenttask",
+            "honest",
+            "--type=merge",
+            "--patch",
+            &change,
+        ]);
         let refused = run(kubectl).await.err().context("it was changed")?;
-        ensure!(format!("{refused:#}").contains("cannot change"), "{refused:#}");
+        ensure!(
+            format!("{refused:#}").contains("cannot change"),
+            "{refused:#}"
+        );
         Ok(())
     })
     .await
@@ -66,7 +81,12 @@ async fn stand(workspace: &Workspace) -> Result<()> {
     });
     let name = format!("{}-requested-by", workspace.namespace);
     let mut kubectl = workspace.kubectl();
-    kubectl.args(["get", "namespace", &workspace.namespace, "--output=jsonpath={.metadata.uid}"]);
+    kubectl.args([
+        "get",
+        "namespace",
+        &workspace.namespace,
+        "--output=jsonpath={.metadata.uid}",
+    ]);
     let metadata = json!({
         "name": name,
         "ownerReferences": [{
@@ -87,8 +107,20 @@ async fn stand(workspace: &Workspace) -> Result<()> {
 /// Lets ada's group make tasks here.
 async fn allow(workspace: &Workspace) -> Result<()> {
     for arguments in [
-        vec!["create", "role", "tasks", "--verb=create,get", "--resource=agenttasks.mooring.dev"],
-        vec!["create", "rolebinding", "tasks", "--role=tasks", "--group=dev"],
+        vec![
+            "create",
+            "role",
+            "tasks",
+            "--verb=create,get",
+            "--resource=agenttasks.mooring.dev",
+        ],
+        vec![
+            "create",
+            "rolebinding",
+            "tasks",
+            "--role=tasks",
+            "--group=dev",
+        ],
     ] {
         let mut kubectl = workspace.kubectl();
         kubectl.args(arguments);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use kube::api::ListParams;
 use kube::{Api, Client};
+use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::kube_writes::Namespaced;
@@ -24,6 +26,28 @@ pub(crate) async fn get<K: Namespaced>(
     let api = Api::<K>::namespaced(client.clone(), namespace);
     match tokio::time::timeout(READ_DEADLINE, api.get_opt(name)).await {
         Ok(answer) => answer.map_err(|source| Error::Read {
+            what,
+            source: Box::new(source),
+        }),
+        Err(_) => Err(Error::NoAnswer { what }),
+    }
+}
+
+/// What a list holds, as far as its own limit goes.
+///
+/// # Errors
+/// [`Error::Read`], [`Error::NoAnswer`].
+pub(crate) async fn list<K>(
+    api: &Api<K>,
+    what: &'static str,
+    only: &ListParams,
+) -> Result<Vec<K>, Error>
+where
+    K: Clone + DeserializeOwned + std::fmt::Debug,
+{
+    match tokio::time::timeout(READ_DEADLINE, api.list(only)).await {
+        Ok(Ok(list)) => Ok(list.items),
+        Ok(Err(source)) => Err(Error::Read {
             what,
             source: Box::new(source),
         }),

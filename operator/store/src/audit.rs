@@ -77,9 +77,10 @@ const RULES: &[(&str, &str)] = &[
          CASE WHEN head_task IS NULL THEN 1 ELSE 0 END) <> 1 LIMIT $1",
     ),
     (
-        "a woken task takes in more exactly until its package is opened or it is over",
+        // Not the other way round: what was put aside takes in nothing any more when it goes on.
+        "a woken task takes in more only until its package is opened, it is put aside, or it is over",
         "SELECT wakes.task AS id FROM wakes JOIN tasks ON tasks.id = wakes.task \
-         WHERE absorbing <> (opened_at IS NULL AND state IN ('queued', 'claimed', 'suspended')) LIMIT $1",
+         WHERE absorbing AND NOT (opened_at IS NULL AND state IN ('queued', 'claimed')) LIMIT $1",
     ),
     (
         "a woken task that nobody has opened has the cause that it names",

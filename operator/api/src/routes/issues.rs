@@ -11,7 +11,7 @@ use crate::board::{
 use crate::body::{Json, Query};
 use crate::error::Failure;
 use crate::once::Once;
-use crate::state::Shared;
+use crate::state::{Inner, Shared};
 
 /// `GET issues`: newest first, without their descriptions. An agent of a wider scope sees those within it.
 pub(super) async fn list_issues(
@@ -46,6 +46,7 @@ pub(super) async fn create_issue(
 ) -> Result<Answer<SavedIssue>, Failure> {
     let store = once.store(&state, "issues", &new)?;
     caller.place(&state, &mut new).await?;
+    check_priority(&state, &caller, &new).await?;
     caller.door(&state).await?.new_issue(&mut new)?;
     let directory = caller.recipients(&state);
     let saved = store
@@ -53,6 +54,28 @@ pub(super) async fn create_issue(
         .await
         .map_err(Failure::of_write)?;
     Ok(Answer(saved))
+}
+
+/// What an agent makes goes before nothing that its own issue does not go before.
+async fn check_priority(
+    state: &Inner,
+    caller: &BoardCaller<CreateIssues>,
+    new: &NewIssue,
+) -> Result<(), Failure> {
+    let Some((_, own)) = caller.agent() else {
+        return Ok(());
+    };
+    let own = match own {
+        Some(own) => state.store.issue(caller.workspace(), own).await?,
+        None => None,
+    };
+    let most = own.map_or(0, |own| own.priority);
+    if new.priority <= most {
+        return Ok(());
+    }
+    Err(Failure::forbidden(format!(
+        "what an agent makes has at most the priority of its own issue, which is {most}"
+    )))
 }
 
 /// `GET issues/{key}`.
@@ -77,6 +100,11 @@ pub(super) async fn edit_issue(
         // To take it out of its project would take it out of the sight of others.
         let named = project.as_deref().unwrap_or_default();
         caller.may_file(&caller.reach(&state).await?, Some(named))?;
+    }
+    if edit.priority.is_some() && caller.agent().is_some() {
+        return Err(Failure::forbidden(
+            "only people set the priority of an issue: say in a comment what is urgent",
+        ));
     }
     caller.door(&state).await?.issue_edit(&mut edit)?;
     let directory = caller.recipients(&state);

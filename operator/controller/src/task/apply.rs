@@ -14,6 +14,7 @@ use super::birth;
 use super::bring_up::{Brought, bring_up};
 use super::decide::{Deletion, Plan, PodDeletion, Step};
 use super::observe::{Object, Seen};
+use super::pod_events;
 use crate::catalog::{Catalog, Standing};
 use crate::context::Context;
 use crate::error::Error;
@@ -66,7 +67,10 @@ pub async fn step(ctx: &Context, seen: &Seen, step: Step, now: Timestamp) -> Res
             ctx.store.resume(task, now).await?;
         }
         Step::End(verdict) => end(ctx, seen, None, verdict, now).await?,
-        Step::Decide(attempt, verdict) => end(ctx, seen, Some(attempt), verdict, now).await?,
+        Step::Decide(attempt, verdict) => {
+            let verdict = pod_events::explained(ctx, seen, verdict).await;
+            end(ctx, seen, Some(attempt), verdict, now).await?;
+        }
         Step::Attach(attempt, verdict) => {
             ctx.store.verdict(attempt, verdict, now).await?;
         }

@@ -8,6 +8,7 @@ pub mod decide;
 pub mod failure;
 pub mod intake;
 pub mod observe;
+mod pod_events;
 pub mod refusal;
 pub mod session_status;
 pub mod status;

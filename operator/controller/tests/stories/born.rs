@@ -14,7 +14,7 @@ use crate::node::Hold;
 use crate::world::{KubeFault, NAMESPACE, Operator, World};
 
 /// Every agent is there.
-struct Everyone;
+pub(crate) struct Everyone;
 
 impl wake::Directory for Everyone {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
@@ -180,6 +180,49 @@ async fn a_mention_becomes_an_object_that_says_why() {
     );
     calm(&operator, "a mention").await;
     assert_eq!(made(&world), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_secrets_of_the_issues_repositories_are_in_the_pod_and_no_other_ones() {
+    let world = World::new();
+    world.orders.hold(Hold::Open);
+    let operator = world.start().await;
+    let by = person(&world, &operator).await;
+    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+    let project = serde_json::from_value(json!({"name": "app", "title": "x", "repositories": [
+        {"name": "app", "url": "https://h/app", "credentials": "git-app"},
+        {"name": "docs", "url": "https://h/docs", "credentials": "git-app"},
+        {"name": "open", "url": "https://h/open"},
+    ]}));
+    store.create_project(&by, project.unwrap(), now).await.unwrap();
+    for (project, wanted) in [(Some("app"), 1), (None, 0)] {
+        let new = NewIssue {
+            title: "Sort the list".to_owned(),
+            project: project.map(str::to_owned),
+            ..NewIssue::default()
+        };
+        let saved = store.create_issue(&by, new, &Everyone, now).await.unwrap();
+        let task = queued(&say(&operator, &by, &saved.issue.key, None).await);
+        let row = until(&operator, "it is claimed", task, |row| {
+            row.state == TaskState::Claimed && row.object.uid.is_some()
+        })
+        .await;
+        let pod = || {
+            let label = json!(row.id.to_string());
+            let pods = world.api.list("pods");
+            pods.into_iter()
+                .find(|pod| pod["metadata"]["labels"]["mooring.dev/task-id"] == label)
+        };
+        world.until("its pod is there", || pod().is_some()).await;
+        let volumes = pod().unwrap()["spec"]["volumes"].as_array().unwrap().clone();
+        let git: Vec<_> = volumes
+            .iter()
+            .filter_map(|volume| volume["secret"]["secretName"].as_str())
+            .filter(|name| name.starts_with("git-"))
+            .collect();
+        assert_eq!(git, vec!["git-app"; wanted]);
+    }
     operator.stop().await;
 }
 
@@ -434,5 +477,35 @@ async fn deleting_its_object_cancels_it() {
     assert_eq!(class, Some(FailureClass::Cancelled));
     calm(&operator, "deleted").await;
     assert_eq!(made(&world), 1, "it is not made again");
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_people_put_aside_stays_aside_until_they_let_it_go_on() {
+    let world = World::new();
+    world.orders.hold(Hold::Open);
+    let operator = world.start().await;
+    let task = mention(&world, &operator).await;
+    let row = until(&operator, "it is claimed", task, |row| {
+        row.state == TaskState::Claimed && row.object.uid.is_some()
+    })
+    .await;
+    let (store, now) = (&operator.ctx.store, operator.ctx.clock.now());
+    store.put_aside(task, now).await.unwrap();
+    world
+        .until("it says so", || {
+            world.condition(&row.object.name, "Succeeded") == "Unknown Suspended"
+                && world.api.list("pods").is_empty()
+        })
+        .await;
+    calm(&operator, "put aside").await;
+    let aside = until(&operator, "it stays", task, |_| true).await;
+    assert_eq!((aside.state, aside.held), (TaskState::Suspended, true));
+    // The object is not the one who says it, so nothing is written that Git or a person would have to undo.
+    let object = object(&world, &row.object.name).unwrap();
+    assert_eq!(object["spec"]["desiredState"], "Run");
+    world.orders.hold(Hold::Nothing);
+    store.let_go_on(task, now).await.unwrap();
+    ends(&world, &operator, task, "it goes on").await;
     operator.stop().await;
 }

@@ -7,6 +7,7 @@ mod attachment;
 mod chat;
 mod comment;
 mod history;
+mod explain;
 mod inbox;
 mod issue;
 mod live;
@@ -28,6 +29,7 @@ pub use chat::{
 pub use attachment::{Attachment, NewAttachment};
 pub use comment::{Comment, CommentEdit, CommentPage, CommentQuery, NewComment, Posted};
 pub use history::{History, HistoryEntry};
+pub use explain::{AttemptView, ConditionView, Explanation, WaitingView};
 pub use inbox::{InboxEntry, InboxKind};
 pub use issue::{Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, SavedIssue};
 pub use live::{LiveBody, LiveMessage, LiveRequest, LiveTarget};

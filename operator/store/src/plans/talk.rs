@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use protocol::board::{
     Author, AuthorKind, CommentEdit, CommentQuery, IssueEdit, IssueKey, IssueStatus, NewComment,
-    NewIssue, Recipient, RecipientKind,
+    NewIssue, Recipient, RecipientKind, WakeVerdict,
 };
 use protocol::{AttemptId, CommentId, FailureClass, InstallationKey, Outcome, Verdict};
 
 use super::board::Everybody;
 use super::lane;
-use crate::{Acting, Store};
+use crate::{Acting, Again, Store};
 
 /// Speaks as people and agents do.
 pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Timestamp) {
@@ -53,6 +53,21 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
     end(store, asked, now).await;
     let (asked, _) = open(store, by, "writer", now).await;
     end(store, asked, now).await;
+    again(store, by, asked, now).await;
+}
+
+/// A run is asked for again, twice, and what waits is put aside.
+async fn again(store: &Store, by: &Acting, over: AttemptId, now: Timestamp) {
+    for how in [Again::Retry { fresh: true }, Again::Rerun] {
+        let done = store.do_again(by, over.task, how, &Everybody, now).await;
+        let (WakeVerdict::Queued { task: Some(task) } | WakeVerdict::Coalesced { task }) =
+            done.unwrap()
+        else {
+            panic!("nobody does it again");
+        };
+        store.put_aside(task, now).await.unwrap();
+        store.let_go_on(task, now).await.unwrap();
+    }
 }
 
 /// A part of the whole, given to an agent, then to nobody and back.

@@ -56,7 +56,9 @@ impl Store {
         may_be_done_again(&old, how)?;
         let mut write = self.write(WritePoint::DoAgain).await?;
         let row = WakeRow::find(&mut write, task).await?;
-        let row = row.ok_or_else(|| conflict("no issue woke it: write into its chat again, or ask for the issue again"))?;
+        let row = row.ok_or_else(|| {
+            conflict("no issue woke it: write into its chat again, or ask for the issue again")
+        })?;
         let issue = issues::locked_by_id(&mut write, row.issue).await?;
         let issue = issue.ok_or_else(missing)?;
         let chain = chain(&mut write, &by.author, by.person(), by.task).await?;

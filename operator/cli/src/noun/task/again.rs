@@ -14,7 +14,7 @@ use crate::settings::Settings;
 #[derive(Debug, Args)]
 pub(crate) struct Which {
     /// Its id.
-    id: TaskId,
+    pub(super) id: TaskId,
 }
 
 #[derive(Debug, Args)]
