@@ -37,7 +37,10 @@ impl FromRequestParts<Shared> for LiveCaller {
 
     async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
         let caller = BoardCaller::<LookOn>::from_request_parts(parts, state).await?;
-        let person = caller.person().ok_or_else(Failure::unauthenticated)?.clone();
+        let person = caller
+            .person()
+            .ok_or_else(Failure::unauthenticated)?
+            .clone();
         let shown = parts.headers.get(AUTHORIZATION).cloned();
         let mut authorization = shown.ok_or_else(Failure::unauthenticated)?;
         authorization.set_sensitive(true);

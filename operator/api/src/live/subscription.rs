@@ -49,9 +49,8 @@ impl Subscriptions {
         }
         self.remove(word);
         let alike = self.by_word.values();
-        let alike = alike.filter(|other| {
-            std::mem::discriminant(*other) == std::mem::discriminant(&followed)
-        });
+        let alike = alike
+            .filter(|other| std::mem::discriminant(*other) == std::mem::discriminant(&followed));
         if alike.count() >= limits::LIVE_SUBSCRIPTIONS {
             return Err(Failure::too_many_requests(limits::LIVE_SUBSCRIPTIONS));
         }

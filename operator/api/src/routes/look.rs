@@ -87,7 +87,12 @@ pub(super) async fn usage_of_agent(
         .usage_of_agent(workspace, name, query.since)
         .await?;
     // Whoever was never there has used nothing; that is not told of a name that may be mistyped.
-    if report.attempts == 0 && state.definitions.agent(&workspace.namespace, name).is_none() {
+    if report.attempts == 0
+        && state
+            .definitions
+            .agent(&workspace.namespace, name)
+            .is_none()
+    {
         return Err(Failure::not_found());
     }
     Ok(Answer(report))

@@ -33,6 +33,11 @@ pub(crate) fn routes(own: &str) -> Vec<(Method, String, Value)> {
             json!({"events": [event]}),
         ),
         (
+            Method::POST,
+            "/api/v1/runner/texts".to_owned(),
+            json!({"seq": 1, "text": "x"}),
+        ),
+        (
             Method::GET,
             "/api/v1/runner/control?after=0".to_owned(),
             Value::Null,

@@ -33,6 +33,7 @@ mod live;
 mod login;
 mod open;
 mod people;
+mod quota;
 mod teams;
 mod tls;
 mod tokens;
