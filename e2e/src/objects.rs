@@ -53,7 +53,9 @@ impl<K: DeserializeOwned> Draft<K> {
     }
 }
 
-fn draft<K>(value: Value) -> Draft<K> {
+/// An object of a kind that has no function of its own here.
+#[must_use]
+pub fn draft<K>(value: Value) -> Draft<K> {
     Draft {
         value,
         kind: PhantomData,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentQuota, AgentTask, AgentTeam, Provider, QUOTA_NAME, Runtime, Skill, labels};
+use crds::{Agent, AgentQuota, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME, Runtime, Skill, labels};
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 
@@ -59,6 +59,7 @@ impl Catalog {
             teams,
             runtimes,
             quotas,
+            webhooks,
             namespaces,
             ..
         } = &self.0;
@@ -67,6 +68,7 @@ impl Catalog {
             && teams.is_ready()
             && runtimes.is_ready()
             && quotas.is_ready()
+            && webhooks.is_ready()
             && namespaces.is_ready()
     }
 
@@ -88,7 +90,7 @@ impl Catalog {
         self.0.teams.get(namespace, name)
     }
 
-    /// AgentTeams of a namespace by name, `most` of them that come after `after`.
+    /// Each AgentTeam of a namespace by name, `most` of them that come after `after`.
     #[must_use]
     pub fn teams_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
         by_name(self.0.teams.in_namespace(namespace), after, most)
@@ -108,6 +110,12 @@ impl Catalog {
     #[must_use]
     pub fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
         self.0.runtimes.get(namespace, name)
+    }
+
+    /// An `AgentWebhook`.
+    #[must_use]
+    pub fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
+        self.0.webhooks.get(namespace, name)
     }
 
     /// A Skill.

@@ -5,15 +5,17 @@ use kube::ResourceExt as _;
 use protocol::Subject;
 use sha2::{Digest as _, Sha256};
 use store::{NewTask, SessionKey, TaskObject};
+use wake::{Directory, Person, Principal};
 
 use super::{apply, birth, status};
 use crate::catalog::{Catalog, Standing, standing};
 use crate::claimer::SAFETY_LOOK;
 use crate::context::Context;
+use crate::directory::Known;
 use crate::error::Error;
+use crate::patch;
 use crate::watch::object_key;
 use crate::work::Done;
-use crate::patch;
 
 /// One pass of an object: enters it, or finds out that it is gone, and asks for a pass of its task.
 ///
@@ -52,6 +54,9 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
     if object.spec.cause.is_some() {
         return woken(ctx, &object, &home.uid().unwrap_or_default()).await;
     }
+    if !may_ask(&Known::new(&ctx.caches, namespace), &object) {
+        return not_allowed(ctx, &object).await;
+    }
     let new = new_task(&object, &home.uid().unwrap_or_default(), ctx.clock.now());
     if let Some(earlier) = ctx.store.ran_before(&new.object).await? {
         let old = object.status.clone().unwrap_or_default();
@@ -63,6 +68,34 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
         return Ok(Done::Settled);
     }
     enter(ctx, &object, new).await
+}
+
+/// Whether who asked for a task may wake its Agent. One that is not there yet is waited for.
+fn may_ask(directory: &dyn Directory, object: &AgentTask) -> bool {
+    let asked = object.spec.requested_by.as_ref();
+    let by = match asked {
+        Some(asked) => Principal::Person(Person {
+            user: asked.user.clone(),
+            groups: asked.groups.clone(),
+        }),
+        None => Principal::Mooring { accountable: None },
+    };
+    if directory.requires_originator() && !by.has_originator() {
+        return false;
+    }
+    let agent = directory.agent(&object.spec.agent_ref.name);
+    agent.is_none() || wake::may_wake(agent.as_ref(), &by)
+}
+
+async fn not_allowed(ctx: &Context, object: &AgentTask) -> Result<Done, Error> {
+    let old = object.status.clone().unwrap_or_default();
+    let user = object.spec.requested_by.as_ref().map(|by| by.user.as_str());
+    let who = (object.spec.agent_ref.name.as_str(), user);
+    let wanted = status::not_allowed(&old, object.metadata.generation, who, ctx.clock.now());
+    if patch::status_patch(&old, &wanted).is_some() {
+        apply::write_status(ctx, object, &wanted).await?;
+    }
+    Ok(Done::Settled)
 }
 
 /// Enters an object where the queue of its workspace has room.
@@ -165,4 +198,76 @@ fn spec_hash(object: &AgentTask) -> String {
         spec.deadline_seconds,
     ]);
     hex::encode(Sha256::digest(fixed.to_string().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use wake::{Access, AgentFacts};
+
+    use super::*;
+
+    /// The Agent `mine`, which is ada's, and `open`.
+    struct Agents {
+        strict: bool,
+    }
+
+    impl Directory for Agents {
+        fn agent(&self, name: &str) -> Option<AgentFacts> {
+            let access = match name {
+                "mine" => Some(Access {
+                    owner: Some("ada".to_owned()),
+                    groups: vec!["dev".to_owned()],
+                    ..Access::default()
+                }),
+                "open" => None,
+                _ => return None,
+            };
+            Some(AgentFacts {
+                display_name: name.to_owned(),
+                access,
+            })
+        }
+
+        fn requires_originator(&self) -> bool {
+            self.strict
+        }
+    }
+
+    #[test]
+    fn who_asks_with_kubectl_needs_the_agents_leave_as_well() {
+        let task = |agent: &str, by: serde_json::Value| -> AgentTask {
+            serde_json::from_value(json!({
+                "apiVersion": "mooring.dev/v1alpha1", "kind": "AgentTask", "metadata": {"name": "a"},
+                "spec": {
+                    "agentRef": {"name": agent}, "subject": {"kind": "Key", "name": "x"}, "prompt": "p",
+                    "requestedBy": by,
+                },
+            }))
+            .unwrap()
+        };
+        let (nobody, ada) = (json!(null), json!({"user": "ada", "groups": []}));
+        let (eve, dora) = (
+            json!({"user": "eve", "groups": ["ops"]}),
+            json!({"user": "dora", "groups": ["dev"]}),
+        );
+        for (agent, by, strict, wanted) in [
+            ("open", &nobody, false, true),
+            ("open", &nobody, true, false),
+            ("open", &eve, true, true),
+            ("mine", &nobody, false, false),
+            ("mine", &eve, false, false),
+            ("mine", &ada, false, true),
+            ("mine", &dora, true, true),
+            // It may come later.
+            ("gone", &eve, false, true),
+        ] {
+            let task = task(agent, by.clone());
+            assert_eq!(
+                may_ask(&Agents { strict }, &task),
+                wanted,
+                "{agent} {by} {strict}"
+            );
+        }
+    }
 }

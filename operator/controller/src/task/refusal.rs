@@ -39,6 +39,8 @@ fn class(point: KubePoint, code: u16, message: &str) -> Option<FailureClass> {
             | KubePoint::QuotaStatus
             | KubePoint::ScheduleStatus
             | KubePoint::CreateScheduled
+            | KubePoint::CreateWebhookSecret
+            | KubePoint::WebhookStatus
             | KubePoint::TeamStatus
             | KubePoint::BasePolicy
             | KubePoint::CreateTask

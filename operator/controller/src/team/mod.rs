@@ -1,4 +1,4 @@
-//! AgentTeams: their `Ready`. Who is woken for one is decided where something is written, from what the caches hold.
+//! Each AgentTeam: its `Ready`. Who is woken for one is decided where something is written, from what the caches hold.
 
 use std::collections::BTreeSet;
 

@@ -16,4 +16,6 @@ mod queue;
 mod schedules;
 mod shares;
 mod stops;
+mod teams;
+mod webhooks;
 mod world;

@@ -131,6 +131,25 @@ pub fn queue_full(
     not_run(old, generation, task_reason::QUEUE_FULL, &message, now)
 }
 
+/// The status of an object whose Agent may not be woken by who asked for it.
+#[must_use]
+pub fn not_allowed(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    (agent, user): (&str, Option<&str>),
+    now: Timestamp,
+) -> AgentTaskStatus {
+    let who = match user {
+        Some(user) => format!("{user}, who asked for it"),
+        None => "an AgentTask of which nobody says who asked for it".to_owned(),
+    };
+    let message = format!(
+        "Agent {agent} may not be woken by {who}: it names who may in spec.access, or the workspace wants a person to \
+         ask. Have the one who asks added there, then create the AgentTask again."
+    );
+    not_run(old, generation, task_reason::NOT_ALLOWED, &message, now)
+}
+
 /// The status of an object that has a cause and no task: somebody else than Mooring made it.
 #[must_use]
 pub fn not_from_store(
