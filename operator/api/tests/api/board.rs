@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID};
 
 /// Everything that a person can be allowed.
-pub(crate) const RIGHTS: [(&str, &str); 29] = [
+pub(crate) const RIGHTS: [(&str, &str); 31] = [
     ("get", "chats"),
     ("list", "chats"),
     ("create", "chats"),
@@ -38,6 +38,8 @@ pub(crate) const RIGHTS: [(&str, &str); 29] = [
     ("list", "agents"),
     ("list", "agentteams"),
     ("get", "agentteams"),
+    ("list", "skills"),
+    ("get", "skills"),
     ("list", "members"),
     ("list", "inboxes"),
 ];
