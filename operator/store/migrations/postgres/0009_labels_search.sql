@@ -40,8 +40,8 @@ INSERT INTO subscriptions (issue, member)
 CREATE TABLE search_texts (
     number BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     namespace_uid TEXT NOT NULL,
-    issue UUID NOT NULL REFERENCES issues (id),
-    comment UUID REFERENCES comments (id),
+    issue UUID NOT NULL REFERENCES issues (id) ON DELETE CASCADE,
+    comment UUID REFERENCES comments (id) ON DELETE CASCADE,
     words TSVECTOR NOT NULL
 );
 

@@ -38,8 +38,8 @@ INSERT INTO subscriptions (issue, member)
 -- newest has the highest.
 CREATE TABLE search_texts (
     number INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
-    issue BLOB NOT NULL REFERENCES issues (id),
-    comment BLOB REFERENCES comments (id)
+    issue BLOB NOT NULL REFERENCES issues (id) ON DELETE CASCADE,
+    comment BLOB REFERENCES comments (id) ON DELETE CASCADE
 ) STRICT;
 
 CREATE UNIQUE INDEX search_texts_of_issue ON search_texts (issue) WHERE comment IS NULL;
@@ -97,8 +97,11 @@ END;
 
 CREATE TRIGGER comment_is_found_no_more AFTER UPDATE OF deleted_at ON comments
     WHEN new.deleted_at IS NOT NULL AND old.deleted_at IS NULL BEGIN
-    DELETE FROM search_words WHERE rowid = (SELECT number FROM search_texts WHERE search_texts.comment = new.id);
     DELETE FROM search_texts WHERE search_texts.comment = new.id;
+END;
+
+CREATE TRIGGER text_is_found_no_more AFTER DELETE ON search_texts BEGIN
+    DELETE FROM search_words WHERE rowid = old.number;
 END;
 
 -- What was written before.

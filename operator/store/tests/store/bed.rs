@@ -287,6 +287,8 @@ impl Bed {
             "DELETE FROM schedules",
             "DELETE FROM webhook_issues",
             "DELETE FROM deliveries",
+            "DELETE FROM subscriptions",
+            "DELETE FROM issue_labels",
             "DELETE FROM issues",
             "DELETE FROM members",
             "DELETE FROM workspaces",

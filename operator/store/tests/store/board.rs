@@ -137,6 +137,10 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
             .edit_issue(&ada, &issue.key, edit, &AGENTS, at(3))
             .await?;
     }
+    store.unsubscribe(&workspace(), &issue.key, bob.id).await?;
+    store
+        .subscribe(&workspace(), &issue.key, ada.author.id.parse().unwrap())
+        .await?;
     for entry in store.inbox(&workspace(), bob.id, 9, None).await?.items {
         store.read_inbox(bob.id, entry.id).await?;
         store.archive_inbox(bob.id, entry.id).await?;
@@ -175,6 +179,10 @@ pub(crate) async fn spoken(bed: &Bed) {
     assert_eq!(stand, [(1, IssueStatus::Done, 2)]);
     let inbox = store.inbox(&workspace(), members[1].id, 9, None).await;
     assert_eq!(inbox.unwrap().items, []);
+    let following = store
+        .subscribers(&workspace(), &issues[0].key, 9, None)
+        .await;
+    assert_eq!(following.unwrap().items, [members[0].clone()]);
     let tokens = store.access_tokens("ada", 9, None, at(7)).await.unwrap();
     assert_eq!(tokens.items, []);
 }

@@ -184,7 +184,7 @@ both! {
         let body = format!("{}needle", "x".repeat(limits::COMMENT_BYTES - 7) + " ");
         say(&bed, &ada, &issue.key, &body, 3).await;
         let hits = search(&bed, &workspace(), SearchScope::Workspace, "needle").await;
-        let snippets: Vec<_> = hits.iter().map(|hit| hit.snippet.ends_with(" needle")).collect();
+        let snippets: Vec<_> = hits.iter().map(|hit| hit.snippet.ends_with("needle")).collect();
         assert_eq!(snippets, [true, true]);
     }
 }

@@ -2,10 +2,10 @@
 
 use protocol::board::{
     BlockedReason, Comment, CommentEdit, CommentQuery, InboxEntry, Issue, IssueKey, Member,
-    NewComment, Posted, WakeOutcome, WakeVerdict,
+    NewComment, Posted, SearchQuery, WakeOutcome, WakeVerdict,
 };
 use protocol::{AttemptId, CommentId, FailureClass, Outcome, TaskId};
-use store::{Acting, Error};
+use store::{Acting, Error, SearchScope};
 
 use crate::bed::{Bed, at, failed, lane, told};
 use crate::board::{AGENTS, acting, acting_agent, titled, workspace};
@@ -280,6 +280,16 @@ pub(crate) async fn spoken(bed: &Bed) {
         .map(|comment| (comment.body, comment.revision, comment.resolved))
         .collect();
     assert_eq!(said, [(format!("{} now", to("reviewer")), 3, true)]);
+    for (word, times) in [("now", 1), ("slip", 0)] {
+        let asked = SearchQuery {
+            q: word.to_owned(),
+            ..SearchQuery::default()
+        };
+        let found = store
+            .search(&workspace(), SearchScope::Workspace, &asked)
+            .await;
+        assert_eq!(found.unwrap().items.len(), times, "{word}");
+    }
     let runs = store
         .runs_of_issue(&workspace(), &key, 9, None)
         .await
