@@ -2,9 +2,9 @@
 
 use client::{Board, Caller, Client, Error, EventQuery, PageQuery, Settings, Workspace};
 use protocol::board::{
-    CommentQuery, IssueEdit, IssueQuery, IssueStatus, LoginExchange, NewComment,
+    CommentQuery, IssueEdit, IssueQuery, IssueStatus, LoginExchange, NewAttachment, NewComment,
 };
-use protocol::{CommentId, InboxId, TaskId, TokenId, limits};
+use protocol::{AttachmentId, CommentId, InboxId, TaskId, TokenId, limits};
 use secrecy::SecretString;
 use uuid::Uuid;
 
@@ -58,6 +58,9 @@ async fn every_call_has_its_route() {
         since: Some("2026-01-02T03:04:05Z".parse().unwrap()),
         ..CommentQuery::default()
     };
+    let file = NewAttachment {
+        name: "a&b".to_owned(),
+    };
     let events = EventQuery {
         after: 9,
         limit: None,
@@ -68,6 +71,14 @@ async fn every_call_has_its_route() {
         "POST /api/v1/workspaces/team-a/issues": async |b: Board<'_>| b.create_issue(&Default::default()).await;
         "PATCH /api/v1/workspaces/team-a/issues/TEAM-1": async |b: Board<'_>| b.edit_issue(&key, &IssueEdit::default()).await;
         "GET /api/v1/workspaces/team-a/issues/TEAM-1/children?cursor=a+b%26c&limit=5": async |b: Board<'_>| b.children(&key, &page).await;
+        "GET /api/v1/workspaces/team-a/projects?cursor=a+b%26c&limit=5": async |b: Board<'_>| b.projects(&page).await;
+        "POST /api/v1/workspaces/team-a/projects": async |b: Board<'_>| b.create_project(&Default::default()).await;
+        "GET /api/v1/workspaces/team-a/projects/app": async |b: Board<'_>| b.project("app").await;
+        "PATCH /api/v1/workspaces/team-a/projects/app": async |b: Board<'_>| b.edit_project("app", &Default::default()).await;
+        "GET /api/v1/workspaces/team-a/issues/TEAM-1/attachments": async |b: Board<'_>| b.attachments(&key, &none).await;
+        "POST /api/v1/workspaces/team-a/issues/TEAM-1/attachments?name=a%26b": async |b: Board<'_>| b.add_attachment(&key, &file, "image/png", b"x".to_vec()).await;
+        "GET /api/v1/workspaces/team-a/attachments/{ID}": async |b: Board<'_>| b.attachment(AttachmentId(id())).await;
+        "DELETE /api/v1/workspaces/team-a/attachments/{ID}": async |b: Board<'_>| b.delete_attachment(AttachmentId(id())).await;
         "GET /api/v1/workspaces/team-a/issues/TEAM-1/runs": async |b: Board<'_>| b.runs(&key, &none).await;
         "GET /api/v1/workspaces/team-a/issues/TEAM-1/comments?roots=false&since=2026-01-02T03%3A04%3A05Z&thread={ID}": async |b: Board<'_>| b.comments(&key, &comments).await;
         "POST /api/v1/workspaces/team-a/issues/TEAM-1/comments": async |b: Board<'_>| b.post_comment(&key, &NewComment::default()).await;
