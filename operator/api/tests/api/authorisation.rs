@@ -159,7 +159,7 @@ both! {
         let other = bed.running("other").await;
         let token = bed.token(attempt).await;
         let who = bed.get("/api/v1/whoami", &token).await.ok();
-        insta::assert_json_snapshot!("whoami", who, {".task" => "[task]"});
+        insta::assert_json_snapshot!("whoami", who, {".task" => "[task]", ".session" => "[session]"});
         let task = bed.get(&format!("/api/v1/tasks/{}", attempt.task), &token).await.ok();
         insta::assert_json_snapshot!("task", task, {".id" => "[task]", ".name" => "[name]"});
         for id in [other.task.to_string(), "x".to_owned(), format!("{}%00", attempt.task)] {

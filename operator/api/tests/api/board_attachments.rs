@@ -72,7 +72,7 @@ both! {
         };
         let invalid = Some((400, "invalidRequest".to_owned()));
         let body = json!("0123456789");
-        for wrong in ["", "?name=", "?name=a%2Fb", "?name=..", "?name=a%1Bb", "?name=%FF", "?name=a&x=1"] {
+        for wrong in ["", "?name=", "?name=a%2Fb", "?name=..", "?name=a%1Bb",  "?name=a&x=1"] {
             assert_eq!(put(&issue, wrong, &body).await, invalid, "{wrong}");
         }
         let long = json!("0123456789012345678901234");
