@@ -108,6 +108,9 @@ async fn kube(point: KubePoint, fault: Option<Fault>) {
     if point == KubePoint::TeamStatus {
         crate::teams::create(&world);
     }
+    if point == KubePoint::QuotaStatus {
+        crate::shares::limit(&world, NAMESPACE, json!({"maxConcurrent": 9}));
+    }
     let plan = KubeFault::once(point, fault);
     let operator = world
         .start_with(plan.clone(), store::Faults::default())

@@ -30,7 +30,8 @@ fn add_other(world: &World) {
     }
 }
 
-fn limit(world: &World, namespace: &str, spec: Value) {
+/// Says what a workspace may have.
+pub(crate) fn limit(world: &World, namespace: &str, spec: Value) {
     if world.api.get("agentquotas", namespace, "default").is_some() {
         let change = |quota: &mut Value| quota["spec"] = spec;
         return world.api.edit("agentquotas", namespace, "default", change);
