@@ -92,6 +92,35 @@ both! {
         assert_eq!(ada.get(&comments).await.ok(), json!({"items": []}));
     }
 
+    async fn what_went_meanwhile_is_named_or_passed_over(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let issue = ada.issue("x").await;
+        let comments = format!("/issues/{issue}/comments");
+        let gone = ada.comment(&issue, "a slip").await;
+        ada.delete(&format!("/comments/{gone}")).await.ok();
+        bed.cluster.agents.lock().unwrap().clear();
+        let nobody = uuid::Uuid::now_v7();
+        let body = format!(
+            "[r](mention://agent/reviewer) [t](mention://team/app) [m](mention://member/{nobody}) [i](mention://issue/TEAMA-99)"
+        );
+        let posted = ada.post(&comments, &json!({"body": body})).await.ok();
+        let outcomes: Vec<_> = posted["wakes"].as_array().unwrap().iter().map(|wake| {
+            (wake["recipient"]["kind"].clone(), wake["outcome"].clone(), wake["reason"].clone())
+        }).collect();
+        let blocked = |kind: &str| (json!(kind), json!("blocked"), json!("notAvailable"));
+        assert_eq!(outcomes, [blocked("agent"), blocked("team")]);
+        for (method, path, body) in [
+            (Method::POST, comments.clone(), json!({"body": "x", "parent": gone})),
+            (Method::PATCH, format!("/comments/{gone}"), json!({"body": "x"})),
+            (Method::DELETE, format!("/comments/{gone}"), Value::Null),
+            (Method::PATCH, format!("/issues/{issue}"), json!({"assignee": {"kind": "agent", "id": "reviewer"}})),
+            (Method::PATCH, format!("/issues/{issue}"), json!({"assignee": {"kind": "member", "id": nobody}})),
+        ] {
+            let refused = ada.call(method, &path, &body).await;
+            assert_eq!(refused.refusal(), (404, "notFound".to_owned()), "{path} {body}");
+        }
+    }
+
     async fn the_longest_texts_are_taken_whatever_they_hold(bed: Bed) {
         let ada = Voice::person(&bed, "ada").await;
         // Twice as long in JSON.

@@ -3,6 +3,7 @@
 use client::{Board, Caller, Client, Error, EventQuery, PageQuery, Settings, Workspace};
 use protocol::board::{
     CommentQuery, IssueEdit, IssueQuery, IssueStatus, LoginExchange, NewAttachment, NewComment,
+    SearchQuery,
 };
 use protocol::{AttachmentId, CommentId, InboxId, TaskId, TokenId, limits};
 use secrecy::SecretString;
@@ -61,6 +62,11 @@ async fn every_call_has_its_route() {
     let file = NewAttachment {
         name: "a&b".to_owned(),
     };
+    let search = SearchQuery {
+        q: "a b&c".to_owned(),
+        limit: Some(5),
+        cursor: None,
+    };
     let events = EventQuery {
         after: 9,
         limit: None,
@@ -79,6 +85,10 @@ async fn every_call_has_its_route() {
         "POST /api/v1/workspaces/team-a/issues/TEAM-1/attachments?name=a%26b": async |b: Board<'_>| b.add_attachment(&key, &file, "image/png", b"x".to_vec()).await;
         "GET /api/v1/workspaces/team-a/attachments/{ID}": async |b: Board<'_>| b.attachment(AttachmentId(id())).await;
         "DELETE /api/v1/workspaces/team-a/attachments/{ID}": async |b: Board<'_>| b.delete_attachment(AttachmentId(id())).await;
+        "GET /api/v1/workspaces/team-a/search?limit=5&q=a+b%26c": async |b: Board<'_>| b.search(&search).await;
+        "GET /api/v1/workspaces/team-a/issues/TEAM-1/subscribers": async |b: Board<'_>| b.subscribers(&key, &none).await;
+        "POST /api/v1/workspaces/team-a/issues/TEAM-1/subscription": async |b: Board<'_>| b.subscribe(&key, true).await;
+        "DELETE /api/v1/workspaces/team-a/issues/TEAM-1/subscription": async |b: Board<'_>| b.subscribe(&key, false).await;
         "GET /api/v1/workspaces/team-a/issues/TEAM-1/runs": async |b: Board<'_>| b.runs(&key, &none).await;
         "GET /api/v1/workspaces/team-a/issues/TEAM-1/comments?roots=false&since=2026-01-02T03%3A04%3A05Z&thread={ID}": async |b: Board<'_>| b.comments(&key, &comments).await;
         "POST /api/v1/workspaces/team-a/issues/TEAM-1/comments": async |b: Board<'_>| b.post_comment(&key, &NewComment::default()).await;
