@@ -133,14 +133,26 @@ impl Files {
     /// [`Error::File`], [`Error::Unavailable`].
     pub async fn sweep(&self, store: &Store, now: Timestamp) -> Result<u64, Error> {
         let mut removed = 0;
-        for path in self.there()? {
-            let Some(id) = id(&path) else { continue };
-            if is_settled(&path, now) && !store.has_attachment(id).await? {
+        // A long list would keep the thread from its other work.
+        let files = self.clone();
+        let settled = tokio::task::spawn_blocking(move || files.settled(now));
+        let settled = settled
+            .await
+            .map_err(|error| failed(&self.root)(io::Error::other(error)))??;
+        for id in settled {
+            if !store.has_attachment(id).await? {
                 self.remove(id).await?;
                 removed += 1;
             }
         }
         Ok(removed)
+    }
+
+    /// What is old enough to have its row.
+    fn settled(&self, now: Timestamp) -> Result<Vec<AttachmentId>, Error> {
+        let there = self.there()?.into_iter();
+        let settled = there.filter(|path| is_settled(path, now));
+        Ok(settled.filter_map(|path| id(&path)).collect())
     }
 
     fn there(&self) -> Result<Vec<PathBuf>, Error> {
