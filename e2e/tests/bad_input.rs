@@ -66,7 +66,7 @@ async fn the_apiserver_refuses_what_is_not_a_task() -> Result<()> {
             ("no prompt", good().set("/spec/prompt", Value::Null)),
             (
                 "a subject of another kind",
-                good().set("/spec/subject/kind", "Chat"),
+                good().set("/spec/subject/kind", "Mail"),
             ),
             (
                 "an issue without a cause",

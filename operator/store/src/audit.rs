@@ -94,6 +94,27 @@ const RULES: &[(&str, &str)] = &[
          JOIN comments ON comments.id = wake_causes.comment WHERE absorbing AND deleted_at IS NOT NULL LIMIT $1",
     ),
     (
+        "the task of a chat takes in more only while its package is closed and it is not over",
+        "SELECT chat_tasks.task AS id FROM chat_tasks JOIN tasks ON tasks.id = chat_tasks.task \
+         WHERE absorbing AND state NOT IN ('queued', 'claimed') LIMIT $1",
+    ),
+    (
+        "messages of a chat are numbered without a gap",
+        "SELECT id FROM chats WHERE messages <> (SELECT count(*) FROM chat_messages WHERE chat = chats.id) \
+         OR messages <> (SELECT COALESCE(MAX(position), 0) FROM chat_messages WHERE chat = chats.id) LIMIT $1",
+    ),
+    (
+        "what a task answers in a chat was written in its own chat",
+        "SELECT chat_messages.task AS id FROM chat_messages JOIN chat_tasks ON chat_tasks.task = chat_messages.task \
+         WHERE chat_messages.chat <> chat_tasks.chat LIMIT $1",
+    ),
+    (
+        "who asked for an issue has it or their text, once its task is over",
+        "SELECT task AS id FROM quick_issues JOIN tasks ON tasks.id = task \
+         WHERE (verdict IS NOT NULL) <> (ended_at IS NOT NULL) \
+         OR (ended_at IS NOT NULL AND issue IS NULL AND entry IS NULL) LIMIT $1",
+    ),
+    (
         "issues of a workspace are numbered without a gap",
         "SELECT id FROM issues WHERE number > (SELECT last_number FROM workspaces \
          WHERE workspaces.namespace_uid = issues.namespace_uid) OR (number > 1 AND NOT EXISTS (SELECT 1 \

@@ -2,6 +2,7 @@
 //! table. Asked of SQLite, whose answer does not depend on how much is in there.
 
 mod board;
+mod chats;
 mod talk;
 mod ways;
 
@@ -174,11 +175,13 @@ async fn live(store: &Store) {
     store.end_unclaimed(second, verdict, now).await.unwrap();
     store.expire(second, now).await.unwrap();
     store.ran_before(&task("b", now).object).await.unwrap();
+    store.prompt(second).await.unwrap();
     share(store, &key, now).await;
     read_lists(store, second).await;
     let (by, issue) = board::live(store, now).await;
     talk::live(store, &by, &issue, now).await;
     ways::live(store, &by, now).await;
+    chats::live(store, &by, now).await;
 }
 
 /// A verdict of a runner that tells what was used.
@@ -267,6 +270,7 @@ fn task(name: &str, created_at: Timestamp) -> NewTask {
         created_at,
         deadline_seconds: None,
         suspended: false,
+        prompt: None,
     }
 }
 

@@ -24,6 +24,13 @@ impl wake::Directory for Agents {
             access: None,
         })
     }
+
+    /// The one team, `pens`, is led by `writer`.
+    fn team(&self, name: &str) -> Option<wake::TeamFacts> {
+        (name == "pens").then(|| wake::TeamFacts {
+            leader: "writer".to_owned(),
+        })
+    }
 }
 
 /// The workspace of the tasks that [`crate::bed::new_task`] makes.
@@ -169,7 +176,7 @@ pub(crate) async fn spoken(bed: &Bed) {
     let store = &bed.store;
     let members = store.members(&workspace(), 9, None).await.unwrap().items;
     let users: Vec<_> = members.iter().map(|member| member.user.as_str()).collect();
-    assert_eq!(users, ["ada", "bob"]);
+    assert_eq!(users, ["ada", "bob", "cyd"]);
     let issues = store.issues(&workspace(), &IssueQuery::default()).await;
     let issues = issues.unwrap().items;
     let stand: Vec<_> = issues

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use protocol::board::{
-    Author, AuthorKind, ChatCause, ChatEdit, ChatMessageKind, ChatQuery, ChatSent, Member, NewChat,
-    WakeVerdict,
+    Author, AuthorKind, CauseKind, ChatCause, ChatEdit, ChatMessageKind, ChatQuery, ChatSent,
+    Member, NewChat, NewQuickIssue, WakeVerdict,
 };
 use protocol::{AttemptId, ChatId, FailureClass, Outcome, TaskId, TaskState, Verdict, limits};
-use store::Error;
+use store::{Error, Request};
 
 use crate::bed::{Bed, at, both, failed, told};
 use crate::board::{AGENTS, acting, workspace};
@@ -239,4 +239,59 @@ both! {
         assert_eq!(cause.messages.last().map(|last| last.body.as_str()), Some("message 49"));
         scene.send(&"y".repeat(limits::COMMENT_BYTES), at(30)).await.unwrap();
     }
+}
+
+/// Writes in a chat and asks for an issue, each once however often this is begun.
+pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
+    let store = &bed.store;
+    let cyd = store.member(&workspace(), "cyd", at(1)).await?;
+    let by = acting(&cyd);
+    let once = |key: &str| {
+        store.for_request(Some(Request {
+            key: key.to_owned(),
+            digest: [0; 32],
+        }))
+    };
+    let begun = once("begin")
+        .begin_chat(&by, cyd.id, &new("What is it?"), &AGENTS, at(90))
+        .await?;
+    let chat = begun.chat.id;
+    once("send")
+        .send_chat(&by, cyd.id, chat, "And why?", &AGENTS, at(91))
+        .await?;
+    let edit = ChatEdit {
+        title: Some("Boats".to_owned()),
+        archived: None,
+    };
+    store.edit_chat(&workspace(), cyd.id, chat, &edit).await?;
+    let asked = NewQuickIssue {
+        agent: "reviewer".to_owned(),
+        text: "The roof is open".to_owned(),
+    };
+    once("ask")
+        .ask_quick_issue(&by, cyd.id, &asked, &AGENTS, at(92))
+        .await?;
+    for run in store.runs(&workspace(), 200, None).await?.items {
+        if matches!(run.cause, Some(CauseKind::Chat | CauseKind::QuickIssue)) {
+            let cancelled = failed(FailureClass::Cancelled);
+            store.end_unclaimed(run.id, cancelled, at(93)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All of it is there once.
+pub(crate) async fn spoken(bed: &Bed) {
+    let store = &bed.store;
+    let cyd = store.member(&workspace(), "cyd", at(1)).await.unwrap();
+    let all = ChatQuery::default();
+    let chats = store.chats(&workspace(), cyd.id, &all).await.unwrap().items;
+    assert_eq!((chats.len(), chats[0].title.as_str()), (1, "Boats"));
+    let messages = store.chat_messages(chats[0].id, 9, None).await.unwrap();
+    let kinds: Vec<_> = messages.items.iter().map(|message| message.kind).collect();
+    let (said, stopped) = (ChatMessageKind::Message, ChatMessageKind::Failed);
+    assert_eq!(kinds, [stopped, said, said]);
+    let inbox = store.inbox(&workspace(), cyd.id, 9, None).await.unwrap();
+    let texts: Vec<_> = inbox.items.iter().map(|entry| entry.text.as_deref()).collect();
+    assert_eq!(texts, [Some("The roof is open")]);
 }

@@ -76,6 +76,7 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     store.expire(other, at(70)).await?;
     crate::board::speak(&bed).await?;
     crate::talk::speak(&bed).await?;
+    crate::chats::speak(&bed).await?;
     crate::schedules::speak(&bed).await
 }
 
@@ -152,6 +153,7 @@ async fn ended(bed: &Bed, world: &World) {
     assert_eq!(bed.store.open_tasks(None, 9).await.unwrap(), []);
     crate::board::spoken(bed).await;
     crate::talk::spoken(bed).await;
+    crate::chats::spoken(bed).await;
     crate::schedules::spoken(bed).await;
 }
 
