@@ -289,7 +289,9 @@ impl Bed {
             "DELETE FROM deliveries",
             "DELETE FROM subscriptions",
             "DELETE FROM issue_labels",
+            "DELETE FROM attachments",
             "DELETE FROM issues",
+            "DELETE FROM projects",
             "DELETE FROM members",
             "DELETE FROM workspaces",
             "DELETE FROM access_tokens",
@@ -374,6 +376,7 @@ pub(crate) fn new_task(agent: &str, subject: &str) -> NewTask {
         created_at: at(0),
         deadline_seconds: None,
         suspended: false,
+        prompt: None,
     }
 }
 
