@@ -188,6 +188,8 @@ pub mod reason {
     pub const AGENT_NOT_FOUND: &str = "AgentNotFound";
     /// The time that is due could not begin. The message says why; another try follows by itself.
     pub const NOT_BEGUN: &str = "NotBegun";
+    /// An issue was made, but who gets it was not woken, for the reason that the Event says.
+    pub const NOT_WOKEN: &str = "NotWoken";
     /// The time that was due did not begin within `startingDeadlineSeconds`; only said in an Event.
     pub const MISSED: &str = "Missed";
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::Catalog;
-use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
+use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 
 /// Lookups in the watch caches.
 pub(crate) struct Cached(pub(crate) Catalog);
@@ -51,6 +51,10 @@ impl api::Definitions for Cached {
 
     fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>> {
         self.0.skills_after(namespace, after, most)
+    }
+
+    fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
+        self.0.webhook(namespace, name)
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {
@@ -104,6 +108,10 @@ impl api::Definitions for Nothing {
 
     fn skills(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<Skill>> {
         Vec::new()
+    }
+
+    fn webhook(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentWebhook>> {
+        None
     }
 
     fn workspace(&self, _namespace: &str) -> Option<String> {

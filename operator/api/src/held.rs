@@ -40,6 +40,7 @@ impl Held {
         while let Some(change) = changes.next().await {
             match change {
                 Change::Task(task) => self.wake(task),
+                Change::Deliveries => {}
                 Change::Resync => self.wake_all(),
             }
         }

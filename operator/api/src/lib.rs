@@ -23,6 +23,7 @@ mod reviews;
 mod rights;
 mod routes;
 mod serve;
+mod signed;
 mod state;
 
 use std::sync::Arc;

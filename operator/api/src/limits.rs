@@ -30,6 +30,9 @@ pub struct Limits {
     /// Logins that are being answered at the same time, and apart from them looks at tokens that are not ours.
     /// Each asks the cluster, and whoever connects can want one.
     pub strangers: usize,
+    /// Deliveries of other systems that are being taken at the same time. Whoever connects can send one, and it is read
+    /// before its signature is looked at.
+    pub deliveries: usize,
     /// See [`limits::CONTROL_HOLD`].
     pub control_hold: Duration,
     /// From a question about people to the cluster's answer.
@@ -72,6 +75,7 @@ impl Default for Limits {
             requests_per_task: limits::REQUESTS_PER_TASK,
             requests_per_person: 32,
             strangers: 8,
+            deliveries: 32,
             control_hold: limits::CONTROL_HOLD,
             cluster_answer: Duration::from_secs(5),
             handshake: Duration::from_secs(5),
@@ -101,6 +105,8 @@ pub(crate) enum Party {
     Live([u8; 32]),
     /// All who look on.
     AllLive,
+    /// All deliveries of other systems.
+    Deliveries,
     /// All who log in.
     Logins,
     /// All who show a token that the cluster has to look at.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
+use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use protocol::InstallationKey;
@@ -44,6 +44,8 @@ pub trait Definitions: Send + Sync + 'static {
     fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>>;
     /// The Skills of a namespace, as [`Definitions::agents`].
     fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>>;
+    /// The `AgentWebhook` of this name.
+    fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>>;
     /// UID of a namespace that is a workspace: one that is labelled so.
     fn workspace(&self, namespace: &str) -> Option<String>;
 }

@@ -65,6 +65,15 @@ pub enum Key {
         /// Its name.
         name: String,
     },
+    /// An `AgentWebhook`.
+    Webhook {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// What webhooks have delivered.
+    Deliveries,
     /// A namespace that became a workspace, or ceased to be one.
     Namespace(String),
     /// Everything that is open in the store.

@@ -30,6 +30,7 @@ pub mod task;
 pub mod turns;
 pub mod team;
 pub mod watch;
+pub mod webhook;
 pub mod work;
 pub mod workspace;
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, Key};
 use crate::error::{Error, Retry};
 use crate::work::Done;
-use crate::{agent, claimer, quota, runtime, schedule, task, team, turns, watch, workspace};
+use crate::{agent, claimer, quota, runtime, schedule, task, team, turns, watch, webhook, workspace};
 
 /// Passes at the same time. More of them make a small control plane slower, not faster.
 const WORKERS: usize = 12;
@@ -78,6 +78,7 @@ async fn follow_store(ctx: Context, mut changes: store::Changes) {
     while let Some(change) = changes.next().await {
         match change {
             Change::Task(task) => ctx.look_at(task),
+            Change::Deliveries => ctx.queue.add(Key::Deliveries),
             Change::Resync => ctx.queue.add(Key::Resync),
         }
     }
@@ -147,6 +148,8 @@ async fn look(ctx: &Context, key: &Key) -> Done {
         Key::Turns => turns::pass(ctx).await,
         Key::Quota(namespace) => quota::pass(ctx, namespace).await,
         Key::Schedule { namespace, name } => schedule::pass(ctx, namespace, name).await,
+        Key::Webhook { namespace, name } => webhook::pass(ctx, namespace, name).await,
+        Key::Deliveries => webhook::deliver(ctx).await,
         Key::Namespace(name) => workspace::pass(ctx, name).await,
         Key::Resync => workspace::resync(ctx).await,
     };

@@ -7,6 +7,7 @@ use crate::catalog::{Standing, standing};
 use crate::context::{Context, Key};
 use crate::error::Error;
 use crate::schedule;
+use crate::webhook;
 use crate::watch::object_key;
 use crate::work::Done;
 
@@ -46,6 +47,7 @@ pub async fn pass(ctx: &Context, name: &str) -> Result<Done, Error> {
         }
     }
     schedule::look_at_all(ctx, name);
+    webhook::look_at_all(ctx, name);
     match home.and_then(|home| home.uid()) {
         Some(uid) => open_tasks(ctx, &uid).await?,
         // It is gone, and its UID with it; what is open of it is among everything that is open.
@@ -74,6 +76,7 @@ async fn open_tasks(ctx: &Context, namespace_uid: &str) -> Result<(), Error> {
 /// # Errors
 /// [`Error::Store`].
 pub async fn resync(ctx: &Context) -> Result<Done, Error> {
+    ctx.queue.add(Key::Deliveries);
     let mut after: Option<TaskId> = None;
     loop {
         let page = ctx.store.open_tasks(after, PAGE).await?;

@@ -15,6 +15,7 @@ use crate::{AttemptId, TaskId};
 const TOKEN_PREFIX: &str = "mrt_";
 const RUNNER_PREFIX: &str = "mrr_";
 const PERSON_PREFIX: &str = "mrp_";
+const WEBHOOK_PREFIX: &str = "mrw_";
 
 /// Random bytes of an attempt's row, so that an attempt's credentials cannot be derived before it exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -89,6 +90,22 @@ impl InstallationKey {
             .as_bytes()
             .ct_eq(given.expose_secret().as_bytes())
             .into()
+    }
+
+    /// The key with which a webhook's sender signs, as text: this workspace's, under this name, of this number.
+    #[must_use]
+    pub fn webhook_key(&self, namespace_uid: &str, name: &str, version: i32) -> SecretString {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
+        mac.update(b"mooring/webhook-key/v1");
+        for part in [namespace_uid, name] {
+            // Their lengths too, so that no two pairs are the same bytes.
+            mac.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac.update(&version.to_be_bytes());
+        let key: [u8; 32] = mac.finalize().into_bytes().into();
+        format!("{WEBHOOK_PREFIX}{}", URL_SAFE_NO_PAD.encode(key)).into()
     }
 
     fn derive(&self, purpose: &[u8], attempt: AttemptId, salt: Salt) -> [u8; 32] {
@@ -180,6 +197,22 @@ impl Credential {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_webhook_has_a_key_of_its_own_and_each_number_another() {
+        let key = InstallationKey::new([7; 32]);
+        let text = |uid, name, version| {
+            let key = key.webhook_key(uid, name, version);
+            key.expose_secret().to_owned()
+        };
+        let one = text("uid", "alerts", 1);
+        assert_eq!(one, text("uid", "alerts", 1));
+        assert!(one.starts_with("mrw_") && one.len() == 47, "{one}");
+        for other in [text("uid", "alerts", 2), text("uida", "lerts", 1), text("uie", "alerts", 1)] {
+            assert_ne!(one, other);
+        }
+        assert!(Credential::parse(&one).is_none(), "it opens nothing else");
+    }
 
     fn attempt(number: u32) -> AttemptId {
         AttemptId {

@@ -14,7 +14,7 @@ use crate::{AttemptId, Event, InstallationKey, Salt, TaskResult, texts};
 
 const REDACTED: &str = "[redacted]";
 /// How credentials begin: of tasks, of runners, of persons.
-const PREFIXES: [&str; 3] = ["mrt_", "mrr_", "mrp_"];
+const PREFIXES: [&str; 4] = ["mrt_", "mrr_", "mrp_", "mrw_"];
 /// So many characters after the prefix make a credential. Ours have 43 and more; longer than the word that
 /// takes their place, so that a redacted text is never longer than it was.
 const CREDENTIAL_CHARACTERS: usize = 16;

@@ -13,6 +13,8 @@ use crate::{Error, LiveChange, Store};
 const CHANNEL: &str = "mooring_changes";
 /// What only those hear who look on: it happens much more often, and must not push out what the controller hears.
 const LIVE: &str = "mooring_live";
+/// What is told when a delivery waits, in the place of a task's id.
+const DELIVERIES: &str = "deliveries";
 /// Changes kept for a slow listener; one that falls further behind is told to look at everything.
 const KEPT: usize = 1024;
 /// Between attempts to listen again, in milliseconds. The driver itself reconnects before this is asked.
@@ -23,6 +25,8 @@ const RELISTEN_MS: u64 = 500;
 pub enum Change {
     /// Look at this task.
     Task(TaskId),
+    /// Something that a webhook delivered waits to be dealt with.
+    Deliveries,
     /// Changes were missed: look at everything.
     Resync,
 }
@@ -113,8 +117,17 @@ impl Sender {
         tx: &mut Tx,
         changed: &[TaskId],
         live: &[LiveChange],
+        delivered: bool,
     ) -> Result<(), Error> {
         if self.listener.is_some() {
+            if delivered {
+                let told = query(
+                    "announce a delivery",
+                    "SELECT pg_notify('mooring_changes', $1)",
+                )
+                .bind(DELIVERIES);
+                told.execute(&mut *tx).await?;
+            }
             for change in live {
                 let told = query(
                     "announce what happened",
@@ -136,8 +149,11 @@ impl Sender {
     }
 
     /// Tells the listeners of this process where nobody else does.
-    pub(crate) fn publish(&self, changed: &[TaskId], live: &[LiveChange]) {
+    pub(crate) fn publish(&self, changed: &[TaskId], live: &[LiveChange], delivered: bool) {
         if self.listener.is_none() {
+            if delivered {
+                let _ = self.sender.send(Change::Deliveries);
+            }
             for task in changed {
                 // An error only says that nobody listens.
                 let _ = self.sender.send(Change::Task(*task));
@@ -162,6 +178,10 @@ impl Both {
             let _ = self
                 .live
                 .send(payload.parse().unwrap_or(LiveChange::Resync));
+            return;
+        }
+        if payload == DELIVERIES {
+            let _ = self.sender.send(Change::Deliveries);
             return;
         }
         match payload.parse() {

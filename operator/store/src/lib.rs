@@ -14,6 +14,7 @@ mod chats;
 mod claim;
 mod comments;
 mod db;
+mod deliveries;
 mod error;
 mod history;
 mod files;
@@ -61,6 +62,9 @@ pub use audit::Violation;
 pub use changes::{Change, Changes};
 pub use claim::{Claimed, Lane, LaneAgent, Place};
 pub use comments::TASK_COMMENTS;
+pub use deliveries::{
+    Become, Delivery, DeliveryOutcome, NewDelivery, Nothing, Took, WAITING_DELIVERIES,
+};
 pub use error::{Error, Retry};
 pub use files::{Files, Incoming, Kept};
 pub use issues::CHILDREN;

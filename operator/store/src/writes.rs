@@ -124,6 +124,12 @@ points! {
     EndFiring;
     /// [`Store::forget_schedule`].
     ForgetSchedule;
+    /// [`Store::take_delivery`].
+    TakeDelivery;
+    /// [`Store::deliver`].
+    Deliver;
+    /// [`Store::end_delivery`].
+    EndDelivery;
     /// [`Store::begin_chat`].
     BeginChat;
     /// [`Store::send_chat`].
@@ -251,6 +257,7 @@ pub(crate) struct Write {
     fault: Option<Fault>,
     changed: Vec<TaskId>,
     live: Vec<LiveChange>,
+    delivered: bool,
 }
 
 impl<'c> From<&'c mut Write> for Conn<'c> {
@@ -282,6 +289,7 @@ impl Store {
             fault,
             changed: Vec::new(),
             live: Vec::new(),
+            delivered: false,
         })
     }
 }
@@ -305,6 +313,11 @@ impl Write {
     /// True when no other write can happen beside this one.
     pub(crate) fn is_alone(&self) -> bool {
         matches!(self.tx, Tx::Sqlite(_))
+    }
+
+    /// Says that those who listen should look at what webhooks delivered, once the write lasts.
+    pub(crate) fn delivered(&mut self) {
+        self.delivered = true;
     }
 
     /// Says that those who listen should look at this task, once the write lasts.
@@ -346,10 +359,10 @@ impl Write {
     async fn last(mut self) -> Result<(), Error> {
         let changes = &self.store.inner.changes;
         changes
-            .announce(&mut self.tx, &self.changed, &self.live)
+            .announce(&mut self.tx, &self.changed, &self.live, self.delivered)
             .await?;
         self.tx.commit(self.point.as_str()).await?;
-        changes.publish(&self.changed, &self.live);
+        changes.publish(&self.changed, &self.live, self.delivered);
         Ok(())
     }
 }

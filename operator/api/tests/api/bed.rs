@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::{ApiState, Authority, Definitions, Limits, Mode, Parts, Readiness};
 use axum::Router;
 use axum::body::Body;
-use crds::{Agent, AgentTask, AgentTeam, Runtime, Skill};
+use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
@@ -60,6 +60,7 @@ pub(crate) struct Cluster {
     pub(crate) runtimes: Mutex<HashMap<String, Arc<Runtime>>>,
     pub(crate) teams: Mutex<BTreeMap<String, Arc<AgentTeam>>>,
     pub(crate) skills: Mutex<BTreeMap<String, Arc<Skill>>>,
+    pub(crate) webhooks: Mutex<BTreeMap<String, Arc<AgentWebhook>>>,
     pub(crate) requires_originator: AtomicBool,
     pub(crate) max_queued: Mutex<Option<u32>>,
     pub(crate) is_being_listed: AtomicBool,
@@ -142,6 +143,12 @@ impl Definitions for Cluster {
             .take(most)
             .map(|(_, skill)| Arc::clone(skill))
             .collect()
+    }
+
+    fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
+        let webhooks = self.webhooks.lock().unwrap();
+        let found = webhooks.get(name).filter(|_| namespace == NAMESPACE);
+        found.cloned()
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {
@@ -346,6 +353,11 @@ impl Bed {
         self.cluster.skills.lock().unwrap().insert(name.to_owned(), skill);
     }
 
+    pub(crate) fn define_webhook(&self, name: &str, spec: &Value) {
+        let webhook = object("AgentWebhook", name, "w", spec);
+        self.cluster.webhooks.lock().unwrap().insert(name.to_owned(), webhook);
+    }
+
     pub(crate) fn define_task(&self, name: &str, uid: &str) {
         let spec = json!({
             "agentRef": {"name": "reviewer"}, "subject": {"kind": "Key", "name": "hello"}, "prompt": "Do it.",
@@ -386,6 +398,7 @@ impl Bed {
             created_at: self.now(),
             deadline_seconds: None,
             suspended: false,
+            prompt: None,
         };
         self.store.enter(task).await.unwrap().task
     }

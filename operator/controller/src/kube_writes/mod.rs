@@ -59,6 +59,10 @@ points! {
     RuntimePolicy,
     /// Status of an `AgentSchedule`.
     ScheduleStatus,
+    /// The Secret of a webhook's key.
+    CreateWebhookSecret,
+    /// Status of an `AgentWebhook`.
+    WebhookStatus,
     /// The AgentTask of a schedule's time.
     CreateScheduled,
     /// The AgentTask of a task that was born in the store.

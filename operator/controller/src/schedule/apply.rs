@@ -11,6 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use protocol::board::{
     Author, AuthorKind, IssueEdit, IssueKey, IssueStatus, NewIssue, Recipient, RecipientKind,
+    SavedIssue, WakeVerdict,
 };
 use protocol::{AttemptId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 use store::{Acting, Fired, ScheduleRef};
@@ -24,6 +25,7 @@ use crate::error::Error;
 use crate::events::Grade;
 use crate::kube_reads;
 use crate::kube_writes::{KubePoint, Target};
+use crate::watch;
 
 /// How long a task stays after its end, in seconds: a week, as those that are woken on issues.
 const TTL_SECONDS: i32 = 7 * 24 * 3600;
@@ -90,11 +92,28 @@ async fn begin(
         .fire_issue(on, at, (&acting(on), new), &known, now)
         .await;
     match fired {
-        Ok(_) => Ok(Next::Again),
+        Ok(saved) => {
+            tell_blocked(ctx, schedule, saved.as_ref());
+            Ok(Next::Again)
+        }
         Err(error @ (store::Error::Missing { .. } | store::Error::Invalid { .. })) => {
             Ok(Next::Refused(error.to_string()))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// An issue whose agent was not woken stands there for nobody: a person should know.
+fn tell_blocked(ctx: &Context, schedule: &AgentSchedule, saved: Option<&SavedIssue>) {
+    if let Some(saved) = saved {
+        for wake in &saved.wakes {
+            if let WakeVerdict::Blocked { reason: why } = &wake.verdict {
+                let key = &saved.issue.key;
+                let note = format!("{key} was made, but {} was not woken: {why:?}", wake.recipient);
+                let grade = Grade::Warning;
+                ctx.events.record(schedule, grade, reason::NOT_WOKEN, note);
+            }
+        }
     }
 }
 
@@ -164,7 +183,9 @@ pub(super) async fn make_task(
         }
         Err(error) => return Err(error.into()),
     };
-    ctx.caches.tasks.observe(made);
+    // Nobody else tells of it: the watch leaves out what is known already.
+    let made = ctx.caches.tasks.observe(made);
+    ctx.queue.add(watch::object_key(&made));
     Ok(())
 }
 
@@ -190,6 +211,7 @@ fn task(
         },
         prompt: Some(run.prompt.clone()),
         cause: None,
+        prompt_from: None,
         requested_by: None,
         session: crds::TaskSession::default(),
         priority: 0,

@@ -19,6 +19,8 @@ use crate::context::{Context, Key};
 use crate::error::Error;
 use crate::work::Done;
 
+pub(crate) use apply::recipient;
+
 /// Steps of one pass at most; a schedule that still wants more gets another pass.
 const STEPS: usize = 8;
 
@@ -43,7 +45,7 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
     if ctx.caches.schedules.is_unreadable(namespace, name) {
         return Ok(Done::Settled);
     }
-    let Some(schedule) = ctx.caches.schedules.get(namespace, name) else {
+    let Some(mut schedule) = ctx.caches.schedules.get(namespace, name) else {
         ctx.store.forget_schedule(&namespace_uid, name).await?;
         return Ok(Done::Settled);
     };
@@ -59,7 +61,11 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
         let now = ctx.clock.now();
         let seen = observe::observe(ctx, &schedule, &workspace, now).await?;
         let Some(step) = decide::step(&seen.facts, now) else {
-            status::write(ctx, &schedule, &seen, &told, now).await?;
+            if status::write(ctx, &schedule, &seen, &told, now).await? {
+                // Only what the status names is heard of when it ends: it is seen once more, now that it is named.
+                schedule = ctx.caches.schedules.get(namespace, name).unwrap_or(schedule);
+                continue;
+            }
             return Ok(Done::LookAgain(decide::look_again(&seen.facts, now)));
         };
         match apply::step(ctx, &schedule, &seen, step, now).await? {

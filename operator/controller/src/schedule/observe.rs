@@ -127,7 +127,16 @@ fn missing(ctx: &Context, schedule: &AgentSchedule) -> Option<String> {
     let known = Known::new(&ctx.caches, &namespace);
     if let Some(run) = &spec.run {
         let name = &run.agent_ref.name;
-        return known.agent(name).is_none().then(|| format!("Agent {name}"));
+        let facts = known.agent(name);
+        // Its AgentTask would else be there for nothing, and hold back all times after it.
+        let by = wake::Principal::Mooring { accountable: None };
+        return if facts.is_none() {
+            Some(format!("Agent {name}"))
+        } else if known.requires_originator() || !wake::may_wake(facts.as_ref(), &by) {
+            Some(format!("Agent {name} that a schedule may wake"))
+        } else {
+            None
+        };
     }
     let assignee = spec.create_issue.as_ref()?.assignee.as_ref()?;
     let name = &assignee.name;

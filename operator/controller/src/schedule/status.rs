@@ -26,18 +26,18 @@ pub(super) struct Told {
     pub(super) refused: Option<String>,
 }
 
-/// Writes the status, where it says something else.
+/// Writes the status, where it says something else; says whether it did.
 pub(super) async fn write(
     ctx: &Context,
     schedule: &AgentSchedule,
     seen: &Seen,
     told: &Told,
     now: Timestamp,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let old = schedule.status.clone().unwrap_or_default();
     let new = status(schedule, seen, told, &old, now);
     let Some(patch) = patch::status_patch(&old, &new) else {
-        return Ok(());
+        return Ok(false);
     };
     let (manager, meta) = (labels::SCHEDULE_MANAGER, &schedule.metadata);
     let written = ctx
@@ -47,9 +47,9 @@ pub(super) async fn write(
     match written {
         Ok(written) => {
             ctx.caches.schedules.observe(written);
-            Ok(())
+            Ok(true)
         }
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
+        Err(error) if error.is_not_found() || error.is_conflict() => Ok(false),
         Err(error) => Err(error.into()),
     }
 }

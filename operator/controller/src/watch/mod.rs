@@ -5,7 +5,7 @@ mod routes;
 
 use std::pin::pin;
 
-use crds::{AgentQuota, Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, Runtime, Skill, labels};
+use crds::{AgentQuota, Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill, labels};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
@@ -36,6 +36,8 @@ pub struct Caches {
     pub teams: Cache<AgentTeam>,
     /// Every `AgentSchedule`.
     pub schedules: Cache<AgentSchedule>,
+    /// Every `AgentWebhook`.
+    pub webhooks: Cache<AgentWebhook>,
     /// Every Runtime.
     pub runtimes: Cache<Runtime>,
     /// Every Skill.
@@ -64,6 +66,7 @@ impl Caches {
             self.agents.ready(),
             self.teams.ready(),
             self.schedules.ready(),
+            self.webhooks.ready(),
             self.runtimes.ready(),
             self.quotas.ready(),
             self.skills.ready(),
@@ -118,6 +121,13 @@ pub fn start(ctx: &Context) -> JoinSet<()> {
         caches.schedules.clone(),
         |_| {},
         routes::schedule,
+    ));
+    watches.spawn(follow(
+        ctx.clone(),
+        whole(client, everything()),
+        caches.webhooks.clone(),
+        |_| {},
+        routes::webhook,
     ));
     watches.spawn(follow(
         ctx.clone(),

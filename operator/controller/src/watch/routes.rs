@@ -1,6 +1,6 @@
 //! From changes to keys. Nothing is decided here: a key only says that someone should look.
 
-use crds::{AgentQuota, Agent, AgentSchedule, AgentTask, AgentTeam, Runtime, Skill, labels};
+use crds::{AgentQuota, Agent, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill, labels};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt as _;
@@ -9,7 +9,7 @@ use protocol::TaskId;
 use super::{NamespaceMeta, Seen};
 use crate::context::{Context, Key};
 use crate::task::failure;
-use crate::{catalog, node, schedule, team};
+use crate::{catalog, node, schedule, team, webhook};
 
 pub(super) fn task(ctx: &Context, seen: &Seen<AgentTask>) {
     let (Seen::There(task, _) | Seen::Gone(task) | Seen::Missed(task)) = seen else {
@@ -35,6 +35,7 @@ pub(super) fn agent(ctx: &Context, seen: &Seen<Agent>) {
     // Whether it is there, and no more, is what its teams say of it, and what a schedule waits for.
     if !matches!(seen, Seen::There(_, Some(_))) {
         schedule::look_at_all(ctx, &namespace);
+        webhook::look_at_all(ctx, &namespace);
         for name in team::with_agent(ctx, &namespace, &agent.name_any()) {
             ctx.queue.add(Key::Team {
                 namespace: namespace.clone(),
@@ -61,6 +62,12 @@ pub(super) fn team(ctx: &Context, seen: &Seen<AgentTeam>) {
 pub(super) fn schedule(ctx: &Context, seen: &Seen<AgentSchedule>) {
     if let Seen::There(one, _) | Seen::Gone(one) | Seen::Missed(one) = seen {
         ctx.queue.add(schedule::key(one));
+    }
+}
+
+pub(super) fn webhook(ctx: &Context, seen: &Seen<AgentWebhook>) {
+    if let Seen::There(one, _) | Seen::Gone(one) | Seen::Missed(one) = seen {
+        ctx.queue.add(webhook::key(one));
     }
 }
 

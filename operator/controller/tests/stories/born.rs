@@ -27,7 +27,7 @@ impl wake::Directory for Everyone {
 }
 
 /// A person of the workspace.
-async fn person(world: &World, operator: &Operator) -> Acting {
+pub(crate) async fn person(world: &World, operator: &Operator) -> Acting {
     let home = world.api.get("namespaces", "", NAMESPACE).unwrap();
     let workspace = WorkspaceRef {
         namespace: NAMESPACE.to_owned(),
@@ -95,7 +95,7 @@ async fn row(operator: &Operator, task: TaskId) -> TaskRow {
     operator.ctx.store.task(task).await.unwrap().unwrap()
 }
 
-async fn until(
+pub(crate) async fn until(
     operator: &Operator,
     what: &str,
     task: TaskId,
@@ -116,7 +116,7 @@ async fn until(
 }
 
 /// How many `AgentTask`s were made by the operator.
-fn made(world: &World) -> usize {
+pub(crate) fn made(world: &World) -> usize {
     let asked = world.api.asked();
     asked
         .iter()
@@ -132,11 +132,11 @@ fn label(world: &World, labels: Value) {
     });
 }
 
-fn object(world: &World, name: &str) -> Option<Value> {
+pub(crate) fn object(world: &World, name: &str) -> Option<Value> {
     world.api.get("agenttasks", NAMESPACE, name)
 }
 
-async fn calm(operator: &Operator, case: &str) {
+pub(crate) async fn calm(operator: &Operator, case: &str) {
     operator.until_idle().await;
     let broken = controller::check::check(&operator.ctx.store, &operator.ctx.client).await;
     let broken: Vec<String> = broken.unwrap().iter().map(ToString::to_string).collect();

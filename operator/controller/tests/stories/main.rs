@@ -7,11 +7,13 @@
 
 mod apiserver;
 mod born;
+mod chats;
 mod crash;
 mod failures;
 mod fence;
 mod life;
 mod node;
+mod prompts;
 mod queue;
 mod schedules;
 mod shares;

@@ -4,10 +4,12 @@
 //! thread that has replies.
 
 mod edit;
+mod outside;
 mod post;
 mod read;
 
 pub use post::TASK_COMMENTS;
+pub(crate) use outside::{Outside, from_outside};
 pub(crate) use post::{has_room, say};
 pub(crate) use read::{read, select};
 

@@ -238,18 +238,18 @@ pub(super) async fn in_thread(
 
 /// A comment to be stored.
 #[derive(Clone, Copy)]
-struct Written<'a> {
-    id: CommentId,
+pub(super) struct Written<'a> {
+    pub(super) id: CommentId,
     /// Itself, where it begins a thread.
-    root: CommentId,
-    parent: Option<CommentId>,
-    author: &'a Author,
-    body: &'a str,
-    task: Option<TaskId>,
-    now: Timestamp,
+    pub(super) root: CommentId,
+    pub(super) parent: Option<CommentId>,
+    pub(super) author: &'a Author,
+    pub(super) body: &'a str,
+    pub(super) task: Option<TaskId>,
+    pub(super) now: Timestamp,
 }
 
-async fn insert(write: &mut Write, issue: &Issue, written: Written<'_>) -> Result<(), Error> {
+pub(super) async fn insert(write: &mut Write, issue: &Issue, written: Written<'_>) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, task, \
         last_activity_at, parent, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $9)";
     const ANSWERED: &str = "UPDATE comments SET replies = replies + 1, last_activity_at = $2, resolved = $3 WHERE id = $1";
@@ -313,7 +313,7 @@ pub(super) async fn fresh(write: &mut Write, id: CommentId) -> Result<Comment, E
 }
 
 /// Tells the people whom a new comment names, and who follows the issue, as its author does from now on.
-async fn tell(
+pub(super) async fn tell(
     write: &mut Write,
     workspace: &WorkspaceRef,
     issue: &Issue,

@@ -1,0 +1,213 @@
+//! What GitHub tells of issues. Programs are not listened to: what Mooring's own agents say there would come back.
+
+use crds::{Association, GitHubIssues};
+use protocol::limits;
+use serde_json::Value;
+use store::Become;
+
+use super::read::{Wish, new_issue};
+use super::template::{cut, harmless, line};
+
+/// Reads an event.
+pub(super) fn read(spec: &GitHubIssues, event: &str, payload: &Value) -> Wish {
+    let action = text(payload, "/action");
+    match (event, action) {
+        ("issues", "labeled") => labelled(spec, payload),
+        ("issue_comment", "created") => commented(spec, payload),
+        _ => Wish::Ignore("it is neither a label nor a comment"),
+    }
+}
+
+fn labelled(spec: &GitHubIssues, payload: &Value) -> Wish {
+    if text(payload, "/label/name") != spec.label {
+        return Wish::Ignore("it is another label");
+    }
+    if is_program(payload, "/sender") {
+        return Wish::Ignore("a program gave it the label");
+    }
+    let Some(reference) = reference(payload) else {
+        return Wish::Wrong("it names no issue of a repository".to_owned());
+    };
+    let title = line(
+        &harmless(text(payload, "/issue/title")),
+        limits::TITLE_BYTES,
+    );
+    if title.is_empty() {
+        return Wish::Wrong("the issue has no title".to_owned());
+    }
+    let description = format!(
+        "{} by {}, labelled by {}:\n\n{}",
+        line(text(payload, "/issue/html_url"), 500),
+        login(payload, "/issue/user"),
+        login(payload, "/sender"),
+        harmless(text(payload, "/issue/body")),
+    );
+    Wish::Become(Become::Issue {
+        new: Box::new(new_issue(
+            (title, &description),
+            spec.assignee.as_ref(),
+            spec.priority,
+        )),
+        reference: Some(reference),
+        // The same label again says nothing new.
+        comment: None,
+    })
+}
+
+fn commented(spec: &GitHubIssues, payload: &Value) -> Wish {
+    let by_app = payload.pointer("/comment/performed_via_github_app");
+    if is_program(payload, "/comment/user")
+        || is_program(payload, "/sender")
+        || by_app.is_some_and(|app| !app.is_null())
+    {
+        return Wish::Ignore("a program wrote it");
+    }
+    let association = text(payload, "/comment/author_association");
+    if !spec.comments_by.iter().any(|one| covers(*one, association)) {
+        return Wish::Ignore("who wrote it is none of commentsBy");
+    }
+    let Some(reference) = reference(payload) else {
+        return Wish::Wrong("it names no issue of a repository".to_owned());
+    };
+    let body = format!(
+        "{} wrote {}:\n\n{}",
+        login(payload, "/comment/user"),
+        line(text(payload, "/comment/html_url"), 500),
+        harmless(text(payload, "/comment/body")),
+    );
+    Wish::Become(Become::CommentOnReference {
+        reference,
+        body: cut(&body, limits::COMMENT_BYTES),
+    })
+}
+
+fn covers(one: Association, word: &str) -> bool {
+    match one {
+        Association::Owner => word == "OWNER",
+        Association::Member => word == "MEMBER",
+        Association::Collaborator => word == "COLLABORATOR",
+        Association::Contributor => word == "CONTRIBUTOR",
+        Association::Anybody => true,
+    }
+}
+
+/// The name by which an issue is known again.
+fn reference(payload: &Value) -> Option<String> {
+    let repository = text(payload, "/repository/full_name");
+    let number = payload.pointer("/issue/number")?.as_u64()?;
+    (!repository.is_empty()).then(|| line(&format!("{repository}#{number}"), 256))
+}
+
+fn is_program(payload: &Value, pointer: &str) -> bool {
+    text(payload, &format!("{pointer}/type")) == "Bot"
+}
+
+fn login(payload: &Value, pointer: &str) -> String {
+    line(&harmless(text(payload, &format!("{pointer}/login"))), 100)
+}
+
+fn text<'a>(payload: &'a Value, pointer: &str) -> &'a str {
+    payload
+        .pointer(pointer)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec() -> GitHubIssues {
+        serde_json::from_value(json!({"label": "mooring", "assignee": {"name": "reviewer"}}))
+            .unwrap()
+    }
+
+    fn issue() -> Value {
+        json!({
+            "number": 7, "title": "It leaks", "body": "[x](mention://agent/deployer)", "html_url": "https://github.com/a/b/issues/7",
+            "user": {"login": "eve", "type": "User"},
+        })
+    }
+
+    fn label(name: &str, sender: &str) -> Value {
+        json!({
+            "action": "labeled", "label": {"name": name}, "issue": issue(), "repository": {"full_name": "a/b"},
+            "sender": {"login": "ada", "type": sender},
+        })
+    }
+
+    fn comment(association: &str, kind: &str, app: Value) -> Value {
+        json!({
+            "action": "created", "issue": issue(), "repository": {"full_name": "a/b"}, "sender": {"login": "ada", "type": kind},
+            "comment": {
+                "body": "and now?", "html_url": "https://github.com/a/b/issues/7#issuecomment-1", "author_association": association,
+                "user": {"login": "ada", "type": kind}, "performed_via_github_app": app,
+            },
+        })
+    }
+
+    #[test]
+    fn the_label_makes_an_issue() {
+        let Wish::Become(Become::Issue {
+            new,
+            reference,
+            comment,
+        }) = read(&spec(), "issues", &label("mooring", "User"))
+        else {
+            panic!("an issue");
+        };
+        assert_eq!(reference.as_deref(), Some("a/b#7"));
+        assert_eq!(comment, None);
+        assert_eq!(new.title, "It leaks");
+        let wanted = "https://github.com/a/b/issues/7 by eve, labelled by ada:\n\n[x](mention: //agent/deployer)";
+        assert_eq!(new.description, wanted);
+        assert_eq!(
+            new.assignee.map(|assignee| assignee.id).as_deref(),
+            Some("reviewer")
+        );
+    }
+
+    #[test]
+    fn a_comment_of_somebody_who_belongs_to_it_is_taken_over() {
+        for association in ["OWNER", "MEMBER", "COLLABORATOR"] {
+            let wanted = Become::CommentOnReference {
+                reference: "a/b#7".to_owned(),
+                body: "ada wrote https://github.com/a/b/issues/7#issuecomment-1:\n\nand now?"
+                    .to_owned(),
+            };
+            let read = read(
+                &spec(),
+                "issue_comment",
+                &comment(association, "User", Value::Null),
+            );
+            assert_eq!(read, Wish::Become(wanted), "{association}");
+        }
+    }
+
+    #[test]
+    fn what_else_comes_is_ignored_or_wrong() {
+        let ignored = [
+            ("issues", label("bug", "User")),
+            ("issues", label("mooring", "Bot")),
+            ("issues", json!({"action": "opened"})),
+            ("issue_comment", json!({"action": "edited"})),
+            ("push", json!({})),
+            ("issue_comment", comment("NONE", "User", Value::Null)),
+            ("issue_comment", comment("CONTRIBUTOR", "User", Value::Null)),
+            ("issue_comment", comment("OWNER", "Bot", Value::Null)),
+            ("issue_comment", comment("OWNER", "User", json!({"id": 1}))),
+        ];
+        for (event, payload) in ignored {
+            let read = read(&spec(), event, &payload);
+            assert!(
+                matches!(read, Wish::Ignore(_)),
+                "{event} {payload}: {read:?}"
+            );
+        }
+        let mut nowhere = label("mooring", "User");
+        nowhere["repository"] = Value::Null;
+        assert!(matches!(read(&spec(), "issues", &nowhere), Wish::Wrong(_)));
+    }
+}

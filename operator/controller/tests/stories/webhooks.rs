@@ -1,0 +1,426 @@
+//! Webhooks: each gets its key, and each delivery becomes once what it is to become, whatever happens on the way.
+
+use std::sync::Arc;
+
+use controller::kube_writes::{Fault, NoFaults};
+use controller::{Clock as _, KubePoint};
+use futures::StreamExt as _;
+use protocol::board::{
+    AuthorKind, Comment, CommentQuery, Issue, IssueEdit, IssueQuery, IssueStatus,
+};
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+use store::{NewDelivery, Took, WorkspaceRef, WritePoint};
+
+use crate::world::{KubeFault, NAMESPACE, Operator, World};
+
+fn webhook(world: &World, name: &str, spec: Value) {
+    world.api.create(
+        "agentwebhooks",
+        json!({
+            "apiVersion": "mooring.dev/v1alpha1", "kind": "AgentWebhook",
+            "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec,
+        }),
+    );
+}
+
+/// Makes an issue for each alert, and comments on it while it is open.
+fn alerts() -> Value {
+    json!({"issue": {
+        "title": "Alert {/name}", "description": "On {/host}.", "reference": "{/id}", "assignee": {"name": "reviewer"},
+    }})
+}
+
+fn status(world: &World, name: &str) -> Value {
+    let object = world.api.get("agentwebhooks", NAMESPACE, name).unwrap();
+    object["status"].clone()
+}
+
+/// A condition of a webhook, as `status reason`.
+fn condition(world: &World, name: &str, kind: &str) -> String {
+    let all = status(world, name)["conditions"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let found = all
+        .iter()
+        .find(|one| one["type"] == kind)
+        .cloned()
+        .unwrap_or_default();
+    let word = |key: &str| found[key].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", word("status"), word("reason"))
+}
+
+fn workspace(world: &World) -> WorkspaceRef {
+    let home = world.api.get("namespaces", "", NAMESPACE).unwrap();
+    WorkspaceRef {
+        namespace: NAMESPACE.to_owned(),
+        namespace_uid: home["metadata"]["uid"].as_str().unwrap().to_owned(),
+    }
+}
+
+/// What the API does with a delivery whose signature is good.
+async fn send(
+    world: &World,
+    operator: &Operator,
+    name: &str,
+    id: &str,
+    body: &Value,
+) -> Result<Took, store::Error> {
+    let new = NewDelivery {
+        workspace: workspace(world),
+        webhook: name.to_owned(),
+        delivery: id.to_owned(),
+        event: "delivery".to_owned(),
+        body: body.to_string().into_bytes(),
+        body_hash: None,
+    };
+    operator
+        .ctx
+        .store
+        .take_delivery(new, world.clock.now())
+        .await
+}
+
+async fn issues(world: &World, operator: &Operator) -> Vec<Issue> {
+    let page = operator
+        .ctx
+        .store
+        .issues(&workspace(world), &IssueQuery::default())
+        .await;
+    page.unwrap().items
+}
+
+async fn comments(world: &World, operator: &Operator, issue: &Issue) -> Vec<Comment> {
+    let store = &operator.ctx.store;
+    let page = store
+        .comments(&workspace(world), &issue.key, &CommentQuery::default())
+        .await;
+    page.unwrap().items
+}
+
+fn over(world: &World, most: usize) -> bool {
+    let tasks = world.api.list("agenttasks");
+    tasks.len() == most
+        && tasks
+            .iter()
+            .all(|task| task["status"]["times"]["finished"].is_string())
+}
+
+async fn calm(operator: &Operator, case: &str) {
+    operator.until_idle().await;
+    let broken = controller::check::check(&operator.ctx.store, &operator.ctx.client).await;
+    let broken: Vec<String> = broken.unwrap().iter().map(ToString::to_string).collect();
+    assert!(broken.is_empty(), "{case}: {broken:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_webhook_has_a_key_that_people_can_read() {
+    let world = World::new();
+    webhook(&world, "alerts", alerts());
+    let operator = world.start().await;
+    world
+        .until("it is ready", || {
+            condition(&world, "alerts", "Ready") == "True Ready"
+        })
+        .await;
+    assert_eq!(
+        condition(&world, "alerts", "Delivered"),
+        "Unknown NothingYet"
+    );
+    let seen = status(&world, "alerts");
+    assert_eq!(seen["path"], "/hooks/team/alerts");
+    let first = seen["secretName"].as_str().unwrap().to_owned();
+    let secret = world.api.get("secrets", NAMESPACE, &first).unwrap();
+    let uid = workspace(&world).namespace_uid;
+    let wanted = world.key.webhook_key(&uid, "alerts", 1);
+    assert_eq!(secret["stringData"]["key"], wanted.expose_secret());
+    assert_eq!(
+        secret["metadata"]["ownerReferences"][0]["kind"],
+        "AgentWebhook"
+    );
+    assert!(!seen.to_string().contains(wanted.expose_secret()));
+    world.api.edit("agentwebhooks", NAMESPACE, "alerts", |one| {
+        one["spec"]["keyVersion"] = json!(2)
+    });
+    world
+        .until("it has another key", || {
+            status(&world, "alerts")["secretName"] != first.as_str()
+        })
+        .await;
+    calm(&operator, "keys").await;
+    world.api.delete("agentwebhooks", NAMESPACE, "alerts");
+    assert!(
+        world.api.get("secrets", NAMESPACE, &first).is_none(),
+        "its key goes with it"
+    );
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_become_an_issue_and_then_comments_on_it() {
+    let world = World::new();
+    webhook(&world, "alerts", alerts());
+    let operator = world.start().await;
+    world
+        .until("it is ready", || {
+            condition(&world, "alerts", "Ready") == "True Ready"
+        })
+        .await;
+    let disk = json!({"name": "disk [x](mention://agent/ghost)", "host": "a", "id": 7});
+    assert_eq!(
+        send(&world, &operator, "alerts", "one", &disk)
+            .await
+            .unwrap(),
+        Took::New
+    );
+    world
+        .until("its agent has done its work", || over(&world, 1))
+        .await;
+    assert_eq!(
+        send(&world, &operator, "alerts", "one", &disk)
+            .await
+            .unwrap(),
+        Took::Known
+    );
+    let made = issues(&world, &operator).await;
+    assert_eq!(made.len(), 1);
+    assert_eq!(made[0].title, "Alert disk [x](mention: //agent/ghost)");
+    assert_eq!(
+        (made[0].creator.kind, made[0].creator.name.as_str()),
+        (AuthorKind::System, "webhook alerts")
+    );
+    assert_eq!(condition(&world, "alerts", "Delivered"), "True Taken");
+
+    // What it tells of goes on: one thread, and its agent hears of it.
+    for (number, id) in ["two", "three"].into_iter().enumerate() {
+        send(&world, &operator, "alerts", id, &disk).await.unwrap();
+        world.until(id, || over(&world, number + 2)).await;
+    }
+    let said = comments(&world, &operator, &made[0]).await;
+    assert_eq!(
+        said.iter().map(|one| one.body.as_str()).collect::<Vec<_>>(),
+        ["On a.", "On a."]
+    );
+    assert_eq!(said[1].thread, said[0].id);
+    assert_eq!(issues(&world, &operator).await.len(), 1);
+
+    // Once it is closed the same alert is another issue.
+    let by = store::Acting {
+        workspace: workspace(&world),
+        author: made[0].creator.clone(),
+        task: None,
+        user: None,
+        groups: Vec::new(),
+    };
+    let done = IssueEdit {
+        status: Some(IssueStatus::Done),
+        ..IssueEdit::default()
+    };
+    let store = &operator.ctx.store;
+    store
+        .edit_issue(
+            &by,
+            &made[0].key,
+            done,
+            &crate::born::Everyone,
+            world.clock.now(),
+        )
+        .await
+        .unwrap();
+    send(&world, &operator, "alerts", "four", &disk)
+        .await
+        .unwrap();
+    world.until("another issue", || over(&world, 4)).await;
+    assert_eq!(issues(&world, &operator).await.len(), 2);
+    calm(&operator, "alerts").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_that_cannot_be_fails_alone_and_may_be_sent_again() {
+    let world = World::new();
+    webhook(
+        &world,
+        "notes",
+        json!({"comment": {"issue": "{/key}", "body": "{/text}"}}),
+    );
+    webhook(&world, "alerts", alerts());
+    let operator = world.start().await;
+    for name in ["notes", "alerts"] {
+        world
+            .until("it is ready", || {
+                condition(&world, name, "Ready") == "True Ready"
+            })
+            .await;
+    }
+    let note = json!({"key": "TEAM-1", "text": "and?"});
+    send(&world, &operator, "notes", "early", &note)
+        .await
+        .unwrap();
+    world
+        .until("there is no such issue yet", || {
+            condition(&world, "notes", "Delivered") == "False Failed"
+        })
+        .await;
+    send(
+        &world,
+        &operator,
+        "alerts",
+        "one",
+        &json!({"name": "disk", "host": "a", "id": 7}),
+    )
+    .await
+    .unwrap();
+    world
+        .until("the other one is not in its way", || over(&world, 1))
+        .await;
+    assert_eq!(
+        send(&world, &operator, "notes", "early", &note)
+            .await
+            .unwrap(),
+        Took::New
+    );
+    world
+        .until("it is taken now", || {
+            condition(&world, "notes", "Delivered") == "True Taken"
+        })
+        .await;
+    for (id, wrong) in [
+        ("a", json!({"key": "nothing", "text": "x"})),
+        ("b", json!({"key": "TEAM-1"})),
+        ("c", json!([])),
+    ] {
+        send(&world, &operator, "notes", id, &wrong).await.unwrap();
+        world
+            .until(id, || {
+                let all = status(&world, "notes")["conditions"].to_string();
+                all.contains(
+                    &format!("{:?}", format!("Delivery {id:?} failed"))
+                        .trim_matches('"')
+                        .to_owned(),
+                )
+            })
+            .await;
+    }
+    let made = issues(&world, &operator).await;
+    assert_eq!(comments(&world, &operator, &made[0]).await.len(), 1);
+    // What came for a webhook that is gone is nobody's.
+    world.api.delete("agentwebhooks", NAMESPACE, "notes");
+    operator.until_idle().await;
+    send(&world, &operator, "notes", "late", &note)
+        .await
+        .unwrap();
+    calm(&operator, "gone").await;
+    assert_eq!(operator.ctx.store.waiting_deliveries(9).await.unwrap(), []);
+    assert_eq!(comments(&world, &operator, &made[0]).await.len(), 1);
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_delivery_is_dealt_with_once_wherever_the_operator_dies() {
+    let in_cluster = [None, Some(Fault::ServerError), Some(Fault::TimeOut)];
+    let kube: Vec<_> = [KubePoint::CreateWebhookSecret, KubePoint::WebhookStatus]
+        .into_iter()
+        .flat_map(|point| in_cluster.iter().map(move |fault| kube(point, *fault)))
+        .collect();
+    let in_store = [
+        store::Fault::CrashAfter,
+        store::Fault::ErrorAfter,
+        store::Fault::ErrorBefore,
+    ];
+    let store: Vec<_> = [
+        WritePoint::TakeDelivery,
+        WritePoint::Deliver,
+        WritePoint::EndDelivery,
+    ]
+    .into_iter()
+    .flat_map(|point| in_store.iter().map(move |fault| stored(point, *fault)))
+    .collect();
+    futures::stream::iter(kube)
+        .buffer_unordered(4)
+        .collect::<Vec<()>>()
+        .await;
+    futures::stream::iter(store)
+        .buffer_unordered(4)
+        .collect::<Vec<()>>()
+        .await;
+}
+
+async fn kube(point: KubePoint, fault: Option<Fault>) {
+    let world = World::new();
+    let plan = KubeFault::once(point, fault);
+    let operator = world
+        .start_with(plan.clone(), store::Faults::default())
+        .await;
+    let case = format!("{} {fault:?}", point.as_str());
+    through(&world, operator, &case, plan.crashed()).await;
+    assert!(plan.has_fired(), "{case}: this write never happened");
+}
+
+async fn stored(point: WritePoint, fault: store::Fault) {
+    let world = World::new();
+    let faults = store::Faults::once(point, fault);
+    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
+    let case = format!("{} {fault:?}", point.as_str());
+    let crashed = faults.clone();
+    through(
+        &world,
+        operator,
+        &case,
+        async move { crashed.crashed().await },
+    )
+    .await;
+    assert!(
+        faults.passed().contains(&point),
+        "{case}: this write never happened"
+    );
+}
+
+/// Two deliveries; an operator that crashes on the way is started again, and a sender without an answer sends again.
+async fn through(world: &World, operator: Operator, case: &str, crashed: impl Future<Output = ()>) {
+    let mut spec = alerts();
+    spec["issue"]["title"] = json!("{/name}");
+    webhook(world, "alerts", spec);
+    let ended = tokio::select! {
+        () = deliver(world, &operator, case) => true,
+        () = crashed => false,
+    };
+    let operator = if ended {
+        operator
+    } else {
+        operator.kill().await;
+        let again = world.start().await;
+        deliver(world, &again, case).await;
+        again
+    };
+    calm(&operator, case).await;
+    assert_eq!(issues(world, &operator).await.len(), 1, "{case}");
+    assert_eq!(
+        operator.ctx.store.waiting_deliveries(9).await.unwrap(),
+        [],
+        "{case}"
+    );
+    operator.stop().await;
+}
+
+async fn deliver(world: &World, operator: &Operator, case: &str) {
+    world
+        .until(case, || condition(world, "alerts", "Ready") == "True Ready")
+        .await;
+    let disk = json!({"name": "disk", "host": "a", "id": 7});
+    for (id, body) in [("wrong", json!({})), ("one", disk)] {
+        while send(world, operator, "alerts", id, &body).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let secret = || status(world, "alerts")["secretName"].is_string();
+        world.until(case, secret).await;
+        world.clock.advance(std::time::Duration::from_secs(1));
+    }
+    world.until(case, || over(world, 1)).await;
+    world
+        .until(case, || {
+            condition(world, "alerts", "Delivered") == "True Taken"
+        })
+        .await;
+}
