@@ -5,6 +5,8 @@ mod apiserver;
 #[cfg(test)]
 mod bed;
 #[cfg(test)]
+mod chats;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod find;
