@@ -22,6 +22,10 @@ def error(status):
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
+# What some agents call their shell.
+OTHER_NAMES = {"Bash": ("run_shell_command",)}
+
+
 def call(tool, request):
     """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`, with the words of the tool that
     the request offers for that."""
@@ -29,7 +33,7 @@ def call(tool, request):
         return tool["name"], tool.get("input", {})
     name, argument = TOOLS[tool["do"]]
     offers = {offer.get("name", "").lower(): offer for offer in request.get("tools") or []}
-    offered = offers.get(name.lower(), {})
+    offered = next((offers[other] for other in (name.lower(), *OTHER_NAMES.get(name, ())) if other in offers), {})
     known = (offered.get("input_schema") or {}).get("properties") or {}
     name = offered.get("name", name)
     if known and argument not in known:

@@ -9,21 +9,22 @@ use cluster::progress::{say, step};
 use cluster::{command, packages};
 
 /// Where the installers are, one for each command line: `install-<name>.sh`.
-const INSTALLERS: &str = "images/runner/tests";
+pub(super) const USUAL: &str = "images/runner/tests";
+/// Those of the command lines that have a layer of their own.
+pub(super) const MORE: &str = "images/runner/tests/more_clis";
 
 /// Installs what is missing. What cannot be had is said here; the tests that need it say the rest.
-pub(super) fn install(checkout: &Path) {
+pub(super) fn install(checkout: &Path, folder: &str) {
     let installed = packages::ensure(packages::CLIS)
-        .and_then(|()| installers(checkout))
+        .and_then(|()| installers(&checkout.join(folder)))
         .and_then(|all| all.iter().try_for_each(|installer| run(installer)));
     if let Err(error) = installed {
         say(&format!("no real command lines to test with: {error:#}"));
     }
 }
 
-fn installers(checkout: &Path) -> Result<Vec<PathBuf>> {
-    let folder = checkout.join(INSTALLERS);
-    let entries = fs::read_dir(&folder).with_context(|| format!("read {}", folder.display()))?;
+fn installers(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
     let mut found: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| is_installer(path))
@@ -51,10 +52,9 @@ mod tests {
     #[test]
     fn every_command_line_with_tests_has_its_installer() {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let found = installers(&checkout).unwrap();
-        assert!(
-            found.iter().any(|path| path.ends_with("install-claude.sh")),
-            "{found:?}"
-        );
+        for (folder, one) in [(USUAL, "install-claude.sh"), (MORE, "install-qwen.sh")] {
+            let found = installers(&checkout.join(folder)).unwrap();
+            assert!(found.iter().any(|path| path.ends_with(one)), "{found:?}");
+        }
     }
 }

@@ -24,8 +24,11 @@ use self::session::Session;
 /// Which layers to run.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Layers to run; none means all.
+    /// Layers to run; none means all but those that are run only by name.
     layers: Vec<String>,
+    /// Also run those.
+    #[arg(long, conflicts_with = "layers")]
+    all: bool,
     /// Name the layers and run none.
     #[arg(long)]
     list: bool,
@@ -49,7 +52,10 @@ const fn layer(
     Layer { name, proves, run }
 }
 
-const LAYERS: [Layer; 13] = [
+/// The layer that is run by name, or with all.
+const BY_NAME: &str = "clis";
+
+const LAYERS: [Layer; 14] = [
     layer("format", "formatting of all Rust code", checks::format),
     layer("clippy", "lints of all targets", checks::clippy),
     layer(
@@ -99,6 +105,11 @@ const LAYERS: [Layer; 13] = [
         session::real_apiserver,
     ),
     layer("node", "stories on a real node", session::node),
+    layer(
+        BY_NAME,
+        "adapters against more real programs (with --all)",
+        session::more_clis,
+    ),
 ];
 
 /// Runs the layers and says how they ended.
@@ -107,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
         writeln!(io::stdout(), "{}", known())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen = choose(&arguments.layers)?;
+    let chosen = choose(&arguments.layers, arguments.all)?;
     let mut session = Session::new(home, checkout, arguments.ci);
     let mut rows = Vec::new();
     for layer in chosen {
@@ -135,9 +146,10 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     })
 }
 
-fn choose(names: &[String]) -> Result<Vec<&'static Layer>> {
+fn choose(names: &[String], all: bool) -> Result<Vec<&'static Layer>> {
     if names.is_empty() {
-        return Ok(LAYERS.iter().collect());
+        let chosen = LAYERS.iter().filter(|layer| all || layer.name != BY_NAME);
+        return Ok(chosen.collect());
     }
     let find = |name: &String| LAYERS.iter().find(|layer| layer.name == name);
     let chosen: Vec<&Layer> = names.iter().filter_map(find).collect();
@@ -162,11 +174,15 @@ mod tests {
     fn layers_are_chosen_by_name() {
         let names = |chosen: Vec<&Layer>| chosen.iter().map(|layer| layer.name).collect::<Vec<_>>();
         assert_eq!(
-            names(choose(&["store".to_owned(), "unit".to_owned()]).unwrap()),
+            names(choose(&["store".to_owned(), "unit".to_owned()], false).unwrap()),
             ["store", "unit"]
         );
-        assert_eq!(choose(&[]).unwrap().len(), LAYERS.len());
-        let error = choose(&["other".to_owned()]).err().unwrap().to_string();
+        assert_eq!(choose(&[], true).unwrap().len(), LAYERS.len());
+        assert_eq!(choose(&[], false).unwrap().len(), LAYERS.len() - 1);
+        let error = choose(&["other".to_owned()], false)
+            .err()
+            .unwrap()
+            .to_string();
         assert!(
             error.contains("  node           stories on a real node"),
             "{error}"

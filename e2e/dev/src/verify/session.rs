@@ -15,6 +15,8 @@ use crate::images as all_images;
 
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const STORY_LIMIT: Duration = Duration::from_secs(30 * 60);
+/// The tests of real programs that have a layer of their own.
+const MORE_CLIS: &str = "more_clis";
 /// Where tests find PostgreSQL.
 const POSTGRES: &str = "MOORING_TEST_POSTGRES";
 /// Judges the whole suite from the audit log, so it runs last.
@@ -70,10 +72,15 @@ pub(super) fn service(session: &mut Session) -> Result<Outcome> {
 }
 
 pub(super) fn runner(session: &mut Session) -> Result<Outcome> {
-    clis::install(session.checkout());
+    clis::install(session.checkout(), clis::USUAL);
     session.test("runner", |binary| {
-        of(binary, &["images/runner", "images/fakes"])
+        of(binary, &["images/runner", "images/fakes"]) && binary.target != MORE_CLIS
     })
+}
+
+pub(super) fn more_clis(session: &mut Session) -> Result<Outcome> {
+    clis::install(session.checkout(), clis::MORE);
+    session.test("clis", |binary| binary.target == MORE_CLIS)
 }
 
 pub(super) fn images(session: &mut Session) -> Result<Outcome> {

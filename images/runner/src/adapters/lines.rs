@@ -197,26 +197,28 @@ impl<T: Talk> Run<T> {
     }
 
     fn judge(&mut self, exit: Option<Exit>) -> Judgement {
-        let well = exit.is_some_and(|exit| exit.code == Some(0));
-        if self.interrupted && !well {
-            return Err(Fault::no_result(T::NAME, true));
+        let judgement = self.judge_end(exit);
+        // Whatever a program says when it is stopped, it is the stop.
+        match judgement {
+            Err(_) if self.interrupted => Err(Fault::no_result(T::NAME, true)),
+            judgement => judgement,
         }
+    }
+
+    fn judge_end(&mut self, exit: Option<Exit>) -> Judgement {
         if let Some(fault) = self.talk.fault() {
             return Err(fault);
         }
-        if !well {
+        if exit.is_none_or(|exit| exit.code != Some(0)) {
             return Err(self.unexplained(exit));
         }
-        let judgement = self.talk.judge().unwrap_or_else(|| {
+        let answer = self.talk.judge().unwrap_or_else(|| {
             let nothing = format!("{} ended without a word in its protocol", T::NAME);
             Err(Fault::new(FailureClass::CliCrashed, nothing))
-        });
-        match judgement {
-            Ok(answer) => match classify::of_poisoned_output(&answer) {
-                Some(class) => Err(Fault::new(class, answer)),
-                None => Ok(answer),
-            },
-            Err(fault) => Err(fault),
+        })?;
+        match classify::of_poisoned_output(&answer) {
+            Some(class) => Err(Fault::new(class, answer)),
+            None => Ok(answer),
         }
     }
 
@@ -241,7 +243,11 @@ impl<T: Talk> Run<T> {
 /// Adds tokens of a model, whatever numbers it tells.
 fn add(usage: &mut BTreeMap<String, TokenUsage>, model: &str, more: TokenUsage) {
     let model = if model.is_empty() { "unknown" } else { model };
-    let sum = usage.entry(model.to_owned()).or_default();
+    sum(usage.entry(model.to_owned()).or_default(), more);
+}
+
+/// Adds tokens. More than can be counted is as much as can be.
+fn sum(sum: &mut TokenUsage, more: TokenUsage) {
     for (one, more) in [
         (&mut sum.input, more.input),
         (&mut sum.output, more.output),

@@ -13,7 +13,8 @@ const CLAUDE: Cli = Cli {
     files: &[],
     uses: None,
     model: None,
-    input: 1200,
+    tokens: Some((1200, 12, 300)),
+    has_files: true,
     in_pieces: false,
     acp: false,
 };

@@ -11,7 +11,8 @@ const CLAUDE_AGENT: Cli = Cli {
     files: &[],
     uses: Some(("CLAUDE_CODE_EXECUTABLE", "claude")),
     model: None,
-    input: 1200,
+    tokens: Some((1200, 12, 300)),
+    has_files: true,
     in_pieces: true,
     acp: true,
 };

@@ -19,7 +19,8 @@ const CODEX: Cli = Cli {
     uses: None,
     model: Some("scripted"),
     // This API counts what goes into the cache with the rest.
-    input: 1240,
+    tokens: Some((1240, 12, 300)),
+    has_files: true,
     in_pieces: true,
     acp: false,
 };

@@ -18,7 +18,8 @@ const CODEX_ACP: Cli = Cli {
     uses: Some(("CODEX_PATH", "codex")),
     model: None,
     // This API counts what goes into the cache with the rest.
-    input: 1240,
+    tokens: Some((1240, 12, 300)),
+    has_files: true,
     in_pieces: true,
     acp: true,
 };

@@ -38,8 +38,10 @@ pub(crate) struct Cli {
     pub(crate) uses: Option<(&'static str, &'static str)>,
     /// The model under which it tells its tokens, where that is known.
     pub(crate) model: Option<&'static str>,
-    /// The input tokens that it tells of the first scripted answer.
-    pub(crate) input: u64,
+    /// The tokens that it tells of the first scripted answer: input, output, from the cache. None when it tells none.
+    pub(crate) tokens: Option<(u64, u64, u64)>,
+    /// True when the adapter knows where its conversations lie.
+    pub(crate) has_files: bool,
     /// True when an answer is told as it comes, not only once it is whole.
     pub(crate) in_pieces: bool,
     /// True behind ACP: failures are told by the result alone, and a conversation may be refused without its id.
@@ -75,7 +77,7 @@ fn lacking(cli: Cli) -> Option<String> {
     ids.into_iter().flatten().find_map(|id| match program(id) {
         Ok(program) if program.is_file() => None,
         Ok(program) => Some(format!(
-            "no {}; images/runner/tests/install-{id}.sh installs it",
+            "no {}; install-{id}.sh installs it",
             program.display()
         )),
         Err(error) => Some(format!("{error:#}")),
@@ -100,7 +102,10 @@ fn source(file: &str) -> PathBuf {
 
 /// The path of an installed program.
 fn program(id: &str) -> Result<PathBuf> {
-    let installer = format!("tests/install-{id}.sh");
+    let name = format!("install-{id}.sh");
+    let folders = ["tests", "tests/more_clis"].map(|folder| format!("{folder}/{name}"));
+    let installer = folders.into_iter().find(|path| source(path).is_file());
+    let installer = installer.with_context(|| format!("there is no {name}"))?;
     let output = Command::new(source(&installer)).arg("--where").output()?;
     ensure!(
         output.status.success(),
@@ -203,6 +208,7 @@ impl Lab {
         Drive {
             process,
             adapter,
+            stops_by_signal: self.cli.provider()?.ladder().interrupt.is_zero(),
             watch,
             timers: BTreeMap::new(),
             events: Vec::new(),
@@ -320,6 +326,8 @@ fn read(pipe: impl Read + Send + 'static, kind: fn(Vec<u8>) -> Line, sender: Syn
 struct Drive<W> {
     process: Process,
     adapter: Box<dyn Adapter>,
+    /// Its protocol knows no interrupt.
+    stops_by_signal: bool,
     watch: W,
     timers: BTreeMap<TimerId, Instant>,
     events: Vec<EventBody>,
@@ -393,6 +401,10 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
         for command in wanted {
             if let Some(result) = self.give(Input::Host(command))? {
                 return Ok(Some(result));
+            }
+            if self.stops_by_signal {
+                // The runner would ask it to end first; to be killed is harder.
+                self.process.child.kill()?;
             }
         }
         Ok(None)

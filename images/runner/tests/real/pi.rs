@@ -17,7 +17,8 @@ const PI: Cli = Cli {
     ],
     uses: None,
     model: Some("scripted-1"),
-    input: 1200,
+    tokens: Some((1200, 12, 300)),
+    has_files: true,
     in_pieces: true,
     acp: false,
 };

@@ -42,22 +42,24 @@ pub(crate) fn it_answers(lab: &Lab) -> Result<()> {
     assert_eq!(told.result.output, ANSWER);
     assert_eq!(told.text(), ANSWER);
     let session = told.session()?.to_owned();
-    assert!(told.events.contains(&EventBody::Status {
-        status: "running".to_owned(),
-        session_id: Some(session.clone())
-    }));
-    let usage: Vec<_> = told.result.usage.iter().collect();
-    let [(model, usage)] = usage[..] else {
-        bail!("{usage:?}");
+    let named = |event: &EventBody| {
+        let EventBody::Status { session_id, .. } = event else {
+            return false;
+        };
+        // Some name it at the end only.
+        session_id.as_ref() == Some(&session) || (session_id.is_none() && !lab.cli.has_files)
     };
-    assert!(
-        lab.cli.model.is_none_or(|wanted| wanted == model),
-        "{model}"
-    );
-    assert_eq!(
-        (usage.input, usage.output, usage.cache_read),
-        (lab.cli.input, 12, 300)
-    );
+    assert!(told.events.iter().any(named), "{:?}", told.events);
+    let usage: Vec<_> = told.result.usage.iter().collect();
+    match (&usage[..], lab.cli.tokens) {
+        ([], None) => {}
+        ([(model, usage)], Some(tokens)) => {
+            let wanted = lab.cli.model;
+            assert!(wanted.is_none_or(|wanted| wanted == *model), "{model}");
+            assert_eq!((usage.input, usage.output, usage.cache_read), tokens);
+        }
+        _ => bail!("{usage:?}"),
+    }
     assert!(
         told.took < Duration::from_secs(30),
         "it leaves by itself: {:?}",
@@ -66,8 +68,10 @@ pub(crate) fn it_answers(lab: &Lab) -> Result<()> {
 
     // Where the adapter says that the conversation lies, it lies.
     let files = lab.session_files(&session);
-    assert_eq!(files.len(), 1);
-    assert!(std::fs::metadata(&files[0])?.len() > 0);
+    assert_eq!(files.len(), usize::from(lab.cli.has_files));
+    for file in files {
+        assert!(std::fs::metadata(file)?.len() > 0);
+    }
     Ok(())
 }
 
@@ -132,7 +136,7 @@ pub(crate) fn a_second_process_goes_on_with_the_conversation(lab: &Lab) -> Resul
     // the turn's.
     let usage = second.result.usage.values();
     let usage: Vec<_> = usage.map(|usage| usage.input).collect();
-    assert_eq!(usage, [100]);
+    assert_eq!(usage, vec![100; usize::from(lab.cli.tokens.is_some())]);
 
     let fresh = lab.say("[scenario:recall] Which word was it?", None)?;
     assert_eq!(fresh.result.output, "I do not know of any word.");
@@ -144,7 +148,7 @@ pub(crate) fn an_unknown_session_is_rejected_with_evidence(lab: &Lab) -> Result<
     let told = lab.say("[scenario:text] hi", Some(unknown))?;
     assert_eq!(told.class(), Some(FailureClass::SessionRejected));
     assert!(
-        matches!(&told.result.resume, ResumeOutcome::Rejected(words) if lab.cli.acp || words.contains(unknown)),
+        matches!(&told.result.resume, ResumeOutcome::Rejected(words) if lab.cli.acp || words.contains(unknown) || words.contains("not found")),
         "{:?}",
         told.result.resume
     );

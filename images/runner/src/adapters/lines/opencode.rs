@@ -57,12 +57,13 @@ const RESERVED: &Reserved = &[
     ("--auto", Takes::Nothing),
     ("--dangerously-skip-permissions", Takes::Nothing),
     ("--print-logs", Takes::Nothing),
+    ("--thinking", Takes::Nothing),
 ];
 
 fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["run", "--format", "json", "--auto"];
     // Failures that it tries again without a word stand in its log.
-    args.extend(["--print-logs", "--log-level", "ERROR"]);
+    args.extend(["--print-logs", "--log-level", "ERROR", "--thinking"]);
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
     let parts = Parts {

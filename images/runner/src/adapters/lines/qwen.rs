@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage};
 use serde_json::Value;
 
-use super::{Run, Talk, add};
+use super::{Run, Talk, add, sum};
 use crate::adapter::{CommandLine, Ladder, Launch};
 use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};
@@ -31,7 +31,7 @@ pub(in crate::adapters) const QWEN: Cli = Cli {
         term: Duration::from_secs(5),
     },
     launch: |launch| {
-        let run = Run::new(Qwen::new(), launch.resume.clone());
+        let run = Run::new(Qwen::new(launch.resume.is_some()), launch.resume.clone());
         (command_line(launch), Box::new(run))
     },
 };
@@ -77,6 +77,10 @@ fn command_line(launch: &Launch) -> CommandLine {
 
 /// What it said.
 struct Qwen {
+    /// It goes on with a conversation: its result then tells the tokens of all of that.
+    resumed: bool,
+    /// Tokens of its own messages.
+    spent: TokenUsage,
     session: Option<String>,
     model: String,
     transcript: Transcript,
@@ -85,13 +89,42 @@ struct Qwen {
 }
 
 impl Qwen {
-    fn new() -> Self {
+    fn new(resumed: bool) -> Self {
         Self {
+            resumed,
+            spent: TokenUsage::default(),
             session: None,
             model: String::new(),
             transcript: Transcript::default(),
             result: None,
         }
+    }
+
+    fn spent(&mut self, frame: &Value) {
+        let usage = frame
+            .get("message")
+            .and_then(|message| message.get("usage"));
+        if let Some(usage) = usage {
+            sum(&mut self.spent, tokens(usage));
+        }
+    }
+}
+
+/// The class of the status with which the provider's failure is told.
+fn of_status(words: &str) -> Option<FailureClass> {
+    let status = words.strip_prefix(API_ERROR)?.trim_start();
+    let status = status.split(|c: char| !c.is_ascii_digit()).next()?;
+    classify::of_status(status.parse().ok()?)
+}
+
+/// Those from the cache are among the prompt's.
+fn tokens(told: &Value) -> TokenUsage {
+    let cache_read = count(told, "cache_read_input_tokens");
+    TokenUsage {
+        input: count(told, "input_tokens").saturating_sub(cache_read),
+        output: count(told, "output_tokens"),
+        cache_read,
+        cache_write: count(told, "cache_creation_input_tokens"),
     }
 }
 
@@ -100,14 +133,17 @@ impl Talk for Qwen {
     const LOST: &'static [&'static str] = &["No saved session found with ID"];
 
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
-        // The tokens of its frames are not those of the turn; its result tells those.
+        // Counted here.
         let mut unused = Meter::new(false);
         match text(frame, "type") {
             "system" if text(frame, "subtype") == "init" => {
                 self.session = Some(text(frame, "session_id").to_owned());
                 text(frame, "model").clone_into(&mut self.model);
             }
-            "assistant" => self.transcript.assistant(frame, &mut unused, events),
+            "assistant" => {
+                self.spent(frame);
+                self.transcript.assistant(frame, &mut unused, events);
+            }
             "user" => self.transcript.user(frame, events),
             "result" => self.result = Some(frame.clone()),
             // Pieces of what comes whole.
@@ -165,23 +201,20 @@ impl Talk for Qwen {
         };
         let class = match text(result, "subtype") {
             "error_max_turns" => FailureClass::IterationLimit,
-            _ => classify::classify(words),
+            _ => classify::classify_or(words, of_status(words).unwrap_or(FailureClass::Unknown)),
         };
         Some(Fault::new(class, words))
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
-        let mut usage = BTreeMap::new();
         let told = self.result.as_ref().and_then(|result| result.get("usage"));
-        if let Some(told) = told {
-            let cache_read = count(told, "cache_read_input_tokens");
-            let spent = TokenUsage {
-                // Those from the cache are among them.
-                input: count(told, "input_tokens").saturating_sub(cache_read),
-                output: count(told, "output_tokens"),
-                cache_read,
-                cache_write: count(told, "cache_creation_input_tokens"),
-            };
+        // The result also counts calls beside the agent's own messages, where it can be believed.
+        let spent = match told {
+            Some(told) if !self.resumed => tokens(told),
+            Some(_) | None => self.spent,
+        };
+        let mut usage = BTreeMap::new();
+        if spent.total() > 0 {
             add(&mut usage, &self.model, spent);
         }
         usage

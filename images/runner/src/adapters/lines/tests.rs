@@ -15,8 +15,8 @@ fn command_lines() {
     for (id, plain, with_all) in [
         (
             "opencode",
-            "opencode run --format json --auto --print-logs --log-level ERROR",
-            "opencode run --format json --auto --print-logs --log-level ERROR --model m --session s --extra 1",
+            "opencode run --format json --auto --print-logs --log-level ERROR --thinking",
+            "opencode run --format json --auto --print-logs --log-level ERROR --thinking --model m --session s --extra 1",
         ),
         (
             "copilot",

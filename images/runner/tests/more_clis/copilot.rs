@@ -1,0 +1,35 @@
+//! Copilot CLI, without GitHub behind it.
+
+use crate::lab::Cli;
+use crate::scenarios::scenarios;
+
+const COPILOT: Cli = Cli {
+    id: "copilot",
+    args: &[],
+    env: &[
+        ("COPILOT_OFFLINE", "true"),
+        ("COPILOT_PROVIDER_TYPE", "anthropic"),
+        ("COPILOT_PROVIDER_BASE_URL", "http://127.0.0.1:8080"),
+        ("COPILOT_PROVIDER_API_KEY", "any-key-of-some-length"),
+        ("COPILOT_MODEL", "scripted-1"),
+    ],
+    files: &[],
+    uses: None,
+    model: None,
+    tokens: None,
+    has_files: false,
+    in_pieces: true,
+    acp: false,
+};
+
+// It names its conversation at the end, so a first turn that is interrupted leaves none.
+scenarios!(COPILOT:
+    it_answers
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_while_it_answers
+    failures_of_the_provider_have_their_class
+    its_skills_are_known_to_it
+);

@@ -1,0 +1,10 @@
+//! The adapters against more real programs, as in `real`: large ones, and some that take their time to give up. They are
+//! a layer of their own, which `cargo verify clis` and `cargo verify --all` run.
+
+mod copilot;
+#[path = "../real/lab.rs"]
+mod lab;
+mod opencode;
+mod qwen;
+#[path = "../real/scenarios.rs"]
+mod scenarios;
