@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::{AgentRef, Subject};
 
 mod cause;
+mod prompt;
 mod reasons;
 mod requester;
 mod status;
 
 pub use cause::{CauseKind, TaskCause};
+pub use prompt::PromptSource;
 pub use reasons::{condition, reason};
 pub use requester::Requester;
 pub use status::{
@@ -85,10 +87,10 @@ pub use status::{
         priority = 1
     )
 )]
-#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)")
+#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.promptFrom) == has(oldSelf.promptFrom) && (!has(self.promptFrom) || self.promptFrom == oldSelf.promptFrom) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)")
     .message("of a task only desiredState, priority and ttlSecondsAfterFinished can change: create another AgentTask"))]
-#[x_kube(validation = Rule::new("has(self.prompt) != has(self.cause)")
-    .message("a task has either a prompt or a cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
+#[x_kube(validation = Rule::new("(has(self.prompt) ? 1 : 0) + (has(self.promptFrom) ? 1 : 0) + (has(self.cause) ? 1 : 0) == 1")
+    .message("a task has exactly one of prompt, promptFrom and cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
 #[x_kube(validation = Rule::new("(self.subject.kind != 'Key') == has(self.cause) && (!has(self.cause) || (has(self.cause.issue) ? self.subject.kind == 'Issue' && self.subject.name == self.cause.issue : self.subject.kind == self.cause.kind))")
     .message("a task on an issue has that issue as its cause, and those of kind Chat and QuickIssue are made by Mooring: choose a subject of kind Key, or wake the agent by a comment on the issue"))]
 #[x_kube(validation = Rule::new("oldSelf.desiredState != 'Cancel' || self.desiredState == 'Cancel'")
@@ -101,12 +103,15 @@ pub struct AgentTaskSpec {
     pub agent_ref: AgentRef,
     /// subject is what the conversation is about. It cannot change.
     pub subject: Subject,
-    /// prompt is what the agent is asked, at most 65536 bytes of UTF-8. It cannot change. Every task that a person makes has one.
+    /// prompt is what the agent is asked, at most 65536 bytes of UTF-8. It cannot change. Every task that a person makes has one, or takes it from elsewhere.
     #[schemars(length(min = 1, max = 65536))]
     #[x_kube(validation = Rule::new("bytes(self).size() <= 65536")
         .message("prompt is longer than 65536 bytes of UTF-8: shorten it, or let the agent read the rest from a file"))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
+    /// promptFrom takes the prompt from elsewhere. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_from: Option<PromptSource>,
     /// cause is what woke the agent, in a task that Mooring makes. One that was made by hand is not run. It cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<TaskCause>,

@@ -45,7 +45,7 @@ pub use agentsession::{
 };
 pub use agenttask::{
     AgentTask, AgentTaskSpec, AgentTaskStatus, Answer, AttemptRecord, CauseKind, DesiredState,
-    EvidenceStatus, FailureStatus, ModelUsage, Requester, ResultStatus, ResumedStatus, RetryAdvice,
+    EvidenceStatus, FailureStatus, ModelUsage, PromptSource, Requester, ResultStatus, ResumedStatus, RetryAdvice,
     SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
     condition as task_condition, reason as task_reason,
 };

@@ -50,6 +50,9 @@ pub mod reason {
     /// Accepted is False: the same task has run already and its object was removed by its ttl. To run it again give it
     /// another name.
     pub const ALREADY_RAN: &str = "AlreadyRan";
+    /// Accepted is False: the ConfigMap of `promptFrom` is not there, or holds no prompt. It is looked for again every
+    /// half minute.
+    pub const PROMPT_NOT_FOUND: &str = "PromptNotFound";
     /// Accepted is False: as many tasks wait in the workspace as its `AgentQuota` allows. It is looked at again when one
     /// of them has begun.
     pub const QUEUE_FULL: &str = "QueueFull";

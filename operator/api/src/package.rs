@@ -166,6 +166,7 @@ pub(crate) mod tests {
             created_at: now,
             deadline_seconds: None,
             suspended: false,
+            prompt: None,
         };
         let id = store.enter(task).await.unwrap().task;
         let lane = Lane {

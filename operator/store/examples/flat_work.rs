@@ -161,6 +161,7 @@ fn task(namespace_uid: &str, number: usize, subject: usize) -> Result<NewTask> {
         created_at: Timestamp::from_second(i64::try_from(number)?)?,
         deadline_seconds: None,
         suspended: false,
+        prompt: None,
     })
 }
 

@@ -59,6 +59,7 @@ impl Birth<'_> {
             created_at: self.now,
             deadline_seconds: None,
             suspended: false,
+            prompt: None,
         };
         // Its own id, until it has an object.
         tasks::insert(write, task, &task.to_string(), &new).await?;

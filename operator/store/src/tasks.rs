@@ -47,6 +47,8 @@ pub struct NewTask {
     pub deadline_seconds: Option<u32>,
     /// True when it is put aside from the start.
     pub suspended: bool,
+    /// What its agent is asked, where the object does not say so itself.
+    pub prompt: Option<String>,
 }
 
 /// Answer to [`Store::enter`].
@@ -233,6 +235,20 @@ impl Store {
         found.as_ref().map(TaskRow::read).transpose()
     }
 
+    /// What the agent of a task is asked, where its object does not say so itself.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn prompt(&self, task: TaskId) -> Result<Option<String>, Error> {
+        let find = query(
+            "read the prompt of a task",
+            "SELECT prompt FROM prompts WHERE task = $1",
+        )
+        .bind(task);
+        let found = find.optional(&mut self.reader().await?).await?;
+        found.map(|row| row.get("prompt")).transpose()
+    }
+
     /// The task of an object.
     ///
     /// # Errors
@@ -290,8 +306,16 @@ pub(crate) async fn insert(
         .bind(new.created_at)
         .bind(deadline_at)
         .bind(new.suspended.then_some(new.created_at))
-        .execute(write)
+        .execute(&mut *write)
         .await?;
+    if let (1, Some(prompt)) = (entered, &new.prompt) {
+        let keep = query(
+            "keep a prompt",
+            "INSERT INTO prompts (task, prompt) VALUES ($1, $2)",
+        );
+        let keep = keep.bind(id).bind(prompt.as_str());
+        keep.execute(write).await?;
+    }
     Ok((entered == 1).then_some(session))
 }
 

@@ -58,9 +58,12 @@ pub(super) async fn get_task(
     let definition = definition(&state, &task)?;
     let cause = cause(&state, &task, &definition).await?;
     let asked = state.store.quick_cause(task.id).await?;
-    let prompt = asked
+    let mut prompt = asked
         .map(|asked| asked.text)
         .or(definition.spec.prompt.clone());
+    if definition.spec.prompt_from.is_some() {
+        prompt = state.store.prompt(task.id).await?;
+    }
     Ok(Answer(TaskView {
         id: task.id,
         namespace: task.object.namespace,

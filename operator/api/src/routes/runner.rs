@@ -210,7 +210,7 @@ async fn make_package(state: &Inner, id: AttemptId) -> Result<Made, Failure> {
         .definitions
         .runtime(namespace, &attempt.runtime)
         .ok_or_else(|| super::agent::unknown("Runtime"))?;
-    let package = package::build(&Sources {
+    let mut package = package::build(&Sources {
         task: &task,
         session: &session,
         attempt: &attempt,
@@ -219,6 +219,9 @@ async fn make_package(state: &Inner, id: AttemptId) -> Result<Made, Failure> {
         agent: &agent,
         runtime: &runtime,
     });
+    if definition.spec.prompt_from.is_some() {
+        package.prompt = state.store.prompt(id.task).await?.ok_or_else(gone)?;
+    }
     Ok(Made {
         attempt,
         task,

@@ -201,6 +201,7 @@ pub(crate) async fn enter(
         created_at: bed.now(),
         deadline_seconds: None,
         suspended: false,
+        prompt: None,
     };
     bed.store.enter(task).await.unwrap().task
 }

@@ -6,7 +6,7 @@ use http::StatusCode;
 use protocol::{EndReason, FailureClass, Outcome, TaskState, Verdict, WIRE_VERSION};
 use serde_json::{Value, json};
 
-use crate::bed::{NONCE, both};
+use crate::bed::{NAMESPACE, NAMESPACE_UID, NONCE, both};
 
 const OTHER_NONCE: &str = "0202020202020202020202020202020202020202020202020202020202020202";
 
@@ -28,6 +28,33 @@ both! {
             ".package.attempt.task" => "[task]",
             ".package.name" => "[name]",
         });
+    }
+
+    async fn a_prompt_from_elsewhere_is_the_one_that_was_kept(bed: Bed) {
+        let uid = uuid::Uuid::now_v7().to_string();
+        bed.define_task("night", &uid);
+        let mut object = bed.cluster.tasks.lock().unwrap()["night"].as_ref().clone();
+        object.spec.prompt = None;
+        object.spec.prompt_from = serde_json::from_value(json!({"configMapKeyRef": {"name": "prompts", "key": "night"}})).unwrap();
+        bed.cluster.tasks.lock().unwrap().insert("night".to_owned(), std::sync::Arc::new(object));
+        let (namespace, namespace_uid) = (NAMESPACE.to_owned(), NAMESPACE_UID.to_owned());
+        let subject = protocol::Subject { kind: "Key".to_owned(), name: "night".to_owned() };
+        bed.store.enter(store::NewTask {
+            session: store::SessionKey { namespace_uid: namespace_uid.clone(), agent: "reviewer".to_owned(), subject },
+            object: store::TaskObject { namespace, namespace_uid, name: "night".to_owned(), uid: Some(uid), spec_hash: "abc".to_owned() },
+            priority: 0,
+            policy: protocol::SessionPolicy::Resume,
+            created_at: bed.now(),
+            deadline_seconds: None,
+            suspended: false,
+            prompt: Some("Go.".to_owned()),
+        }).await.unwrap();
+        let attempt = bed.claim().await;
+        let token = bed.token(attempt).await;
+        let answer = bed.post("open", &token, &asking(NONCE)).await.ok();
+        assert_eq!(answer["package"]["prompt"], "Go.");
+        let seen = bed.get(&format!("/api/v1/tasks/{}", attempt.task), &token).await.ok();
+        assert_eq!(seen["prompt"], "Go.");
     }
 
     async fn the_same_nonce_gets_the_same_answer_and_no_other_one_any(bed: Bed) {

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use store::{NewTask, SessionKey, TaskObject};
 use wake::{Directory, Person, Principal};
 
-use super::{apply, birth, status};
+use super::{apply, birth, prompt, status};
 use crate::catalog::{Catalog, Standing, standing};
 use crate::claimer::SAFETY_LOOK;
 use crate::context::Context;
@@ -67,7 +67,19 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
         }
         return Ok(Done::Settled);
     }
-    enter(ctx, &object, new).await
+    let prompt = match prompt::taken(ctx, &object).await? {
+        Ok(prompt) => prompt,
+        Err(why) => {
+            let old = object.status.clone().unwrap_or_default();
+            let generation = object.metadata.generation;
+            let wanted = status::prompt_not_found(&old, generation, &why, ctx.clock.now());
+            if patch::status_patch(&old, &wanted).is_some() {
+                apply::write_status(ctx, &object, &wanted).await?;
+            }
+            return Ok(Done::LookAgain(prompt::LOOK_AGAIN));
+        }
+    };
+    enter(ctx, &object, NewTask { prompt, ..new }).await
 }
 
 /// Whether who asked for a task may wake its Agent. One that is not there yet is waited for.
@@ -183,13 +195,14 @@ fn new_task(object: &AgentTask, namespace_uid: &str, now: jiff::Timestamp) -> Ne
             .deadline_seconds
             .and_then(|seconds| u32::try_from(seconds).ok()),
         suspended: spec.desired_state == DesiredState::Suspend,
+        prompt: None,
     }
 }
 
 /// The hash of what cannot change in a spec: by it the same task is known when it is created again.
 fn spec_hash(object: &AgentTask) -> String {
     let spec = &object.spec;
-    let fixed = serde_json::json!([
+    let mut fixed = serde_json::json!([
         spec.agent_ref.name,
         spec.subject.kind.as_str(),
         spec.subject.name,
@@ -197,6 +210,10 @@ fn spec_hash(object: &AgentTask) -> String {
         spec.session,
         spec.deadline_seconds,
     ]);
+    // Only where it is set: what was entered before there was such a thing keeps its hash.
+    if let (Some(fixed), Some(from)) = (fixed.as_array_mut(), &spec.prompt_from) {
+        fixed.push(serde_json::json!(from));
+    }
     hex::encode(Sha256::digest(fixed.to_string().as_bytes()))
 }
 

@@ -9,6 +9,7 @@ pub mod failure;
 pub mod intake;
 pub mod observe;
 mod pod_events;
+mod prompt;
 pub mod refusal;
 pub mod session_status;
 pub mod status;

@@ -118,6 +118,7 @@ async fn born(
         created_at: cause.at,
         deadline_seconds: None,
         suspended: false,
+        prompt: None,
     };
     // Its own id, until it has an object: the column takes no two alike, and this one is like no other.
     tasks::insert(write, task, &task.to_string(), &new).await?;

@@ -145,4 +145,17 @@ both! {
         assert_eq!(bed.task(task).await.deadline_at, Some(at(140)));
         assert_eq!(bed.claim(&lane(&[("reviewer", 9)], 9)).await.unwrap().task, task);
     }
+
+    async fn a_prompt_that_comes_from_elsewhere_is_kept(bed: Bed) {
+        let store = &bed.store;
+        let mut new = new_task("reviewer", "night");
+        new.prompt = Some("Go.".to_owned());
+        let entered = store.enter(new.clone()).await.unwrap();
+        new.prompt = Some("Stop.".to_owned());
+        let again = store.enter(new).await.unwrap();
+        assert_eq!((again.task, again.created), (entered.task, false));
+        assert_eq!(store.prompt(entered.task).await.unwrap().as_deref(), Some("Go."));
+        let other = store.enter(new_task("reviewer", "day")).await.unwrap();
+        assert_eq!(store.prompt(other.task).await.unwrap(), None);
+    }
 }

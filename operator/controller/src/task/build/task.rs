@@ -29,6 +29,7 @@ pub fn task(kin: &Kin, row: &TaskRow, subject: Subject, cause: &TaskCause) -> Ag
             subject,
             prompt: None,
             cause: Some(cause.clone()),
+            prompt_from: None,
             requested_by: None,
             session: TaskSession {
                 policy: match row.policy {

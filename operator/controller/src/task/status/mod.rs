@@ -131,6 +131,17 @@ pub fn queue_full(
     not_run(old, generation, task_reason::QUEUE_FULL, &message, now)
 }
 
+/// The status of an object whose prompt is not where it says.
+#[must_use]
+pub fn prompt_not_found(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    why: &str,
+    now: Timestamp,
+) -> AgentTaskStatus {
+    not_run(old, generation, task_reason::PROMPT_NOT_FOUND, why, now)
+}
+
 /// The status of an object whose Agent may not be woken by who asked for it.
 #[must_use]
 pub fn not_allowed(
