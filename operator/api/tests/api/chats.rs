@@ -25,7 +25,11 @@ async fn claimed(bed: &Bed, task: TaskId, kind: &str) -> AttemptId {
         },
     });
     let object = Arc::new(serde_json::from_value(object).unwrap());
-    bed.cluster.tasks.lock().unwrap().insert(row.object.name, object);
+    bed.cluster
+        .tasks
+        .lock()
+        .unwrap()
+        .insert(row.object.name, object);
     bed.store.bind_object(task, &uid).await.unwrap();
     claim(bed, NAMESPACE_UID, task).await
 }

@@ -47,7 +47,13 @@ impl Scene {
         let ada = bed.member("ada").await;
         let first = bed
             .store
-            .begin_chat(&acting(&ada), ada.id, &new("What is it?\nTell me."), &AGENTS, at(1))
+            .begin_chat(
+                &acting(&ada),
+                ada.id,
+                &new("What is it?\nTell me."),
+                &AGENTS,
+                at(1),
+            )
             .await
             .unwrap();
         Self {
@@ -292,6 +298,10 @@ pub(crate) async fn spoken(bed: &Bed) {
     let (said, stopped) = (ChatMessageKind::Message, ChatMessageKind::Failed);
     assert_eq!(kinds, [stopped, said, said]);
     let inbox = store.inbox(&workspace(), cyd.id, 9, None).await.unwrap();
-    let texts: Vec<_> = inbox.items.iter().map(|entry| entry.text.as_deref()).collect();
+    let texts: Vec<_> = inbox
+        .items
+        .iter()
+        .map(|entry| entry.text.as_deref())
+        .collect();
     assert_eq!(texts, [Some("The roof is open")]);
 }
