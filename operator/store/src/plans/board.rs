@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::{Acting, Kept, Room, SearchScope, Store, WorkspaceRef};
 
-/// Every agent there could be.
+/// Every agent there could be, and teams that the writer leads.
 pub(super) struct Everybody;
 
 impl wake::Directory for Everybody {
@@ -18,6 +18,12 @@ impl wake::Directory for Everybody {
         Some(wake::AgentFacts {
             display_name: name.to_owned(),
             access: None,
+        })
+    }
+
+    fn team(&self, _name: &str) -> Option<wake::TeamFacts> {
+        Some(wake::TeamFacts {
+            leader: "writer".to_owned(),
         })
     }
 }

@@ -34,20 +34,26 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
         .preview_comment(&me, &part, &new, &Everybody, now)
         .await
         .unwrap();
-    let edit = CommentEdit {
-        revision: None,
-        body: "[b](mention://agent/reviewer) [a](mention://all/all)".to_owned(),
-    };
-    store
-        .edit_comment(by, answer, edit, &Everybody, now)
-        .await
-        .unwrap();
+    for body in [
+        "[t](mention://team/pens)",
+        "[b](mention://agent/reviewer) [a](mention://all/all)",
+    ] {
+        let edit = CommentEdit {
+            revision: None,
+            body: body.to_owned(),
+        };
+        store
+            .edit_comment(by, answer, edit, &Everybody, now)
+            .await
+            .unwrap();
+    }
     store.delete_comment(by, answer, now).await.unwrap();
     store.resolve_comment(by, root, true).await.unwrap();
     read(store, by, &part, root).await;
     store.cause(asked.task).await.unwrap();
     store.answers_in(asked.task).await.unwrap();
     store.woken_by(asked.task).await.unwrap();
+    store.led_team(asked.task).await.unwrap();
     store.bind_object(asked.task, "bound").await.unwrap();
     close(store, &me, &part, now).await;
     end(store, asked, now).await;

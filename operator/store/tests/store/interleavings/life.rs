@@ -206,7 +206,10 @@ impl Life {
                 let mut names = named(body);
                 for wake in &posted.wakes {
                     if matches!(wake.verdict, WakeVerdict::Blocked { .. }) {
-                        names.remove(&wake.recipient.id);
+                        names.remove(match wake.recipient.id.as_str() {
+                            "pens" => "writer",
+                            agent => agent,
+                        });
                     }
                 }
                 self.comments.push(Known {

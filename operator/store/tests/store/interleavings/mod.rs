@@ -18,6 +18,9 @@ use life::Life;
 /// The agents of these tests.
 const NAMES: [&str; 2] = ["reviewer", "writer"];
 
+/// A mention of the team that the writer leads.
+const PENS: &str = "[pens](mention://team/pens) please";
+
 /// What somebody wants to do; which one is meant is chosen among what there is then.
 #[derive(Clone, Debug)]
 enum Step {
@@ -62,7 +65,14 @@ fn names(bits: u8) -> BTreeSet<String> {
 }
 
 fn body(number: u32, names: &BTreeSet<String>) -> String {
-    let named: Vec<_> = names.iter().map(|name| to(name)).collect();
+    // Now and then the writer is asked as the leader of its team.
+    let named: Vec<_> = names
+        .iter()
+        .map(|name| match name.as_str() {
+            "writer" if number.is_multiple_of(3) => PENS.to_owned(),
+            name => to(name),
+        })
+        .collect();
     // Who names nobody writes a note: a plain word would be for whoever the thread is with.
     let begin = if named.is_empty() { "/note" } else { "" };
     format!("{begin} number {number}: {}", named.join(" "))
@@ -72,7 +82,9 @@ fn body(number: u32, names: &BTreeSet<String>) -> String {
 
 /// Whom a text of this test names.
 fn named(body: &str) -> BTreeSet<String> {
-    let named = NAMES.iter().filter(|name| body.contains(&to(name)));
+    let named = NAMES
+        .iter()
+        .filter(|name| body.contains(&to(name)) || (**name == "writer" && body.contains(PENS)));
     named.map(|name| (*name).to_owned()).collect()
 }
 
