@@ -93,6 +93,10 @@ impl Journal {
     pub fn record(&mut self, body: EventBody) {
         let shaped = self.shaper.push(body);
         self.number(shaped);
+        // Of the last event: that of a tool's result follows the text before it.
+        if let Some(whole) = self.shaper.take_whole() {
+            self.queue.push_text(self.last_seq, whole);
+        }
         if !self.batch.is_empty() || self.shaper.is_open() {
             self.since.get_or_insert_with(Instant::now);
         }

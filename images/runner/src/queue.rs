@@ -1,5 +1,6 @@
 //! Events on their way to the API, in memory. It never forgets one that is not acknowledged; when it is full
-//! the CLI's output is not read on, so the CLI waits.
+//! the CLI's output is not read on, so the CLI waits. Whole texts of what the events hold the beginning of go before
+//! them; they are no reason to wait, so those for which there is no room are left out.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -9,6 +10,9 @@ use tokio::sync::Notify;
 
 /// Bytes of JSON that may wait. Some fifty thousand events of the usual length.
 const ROOM_BYTES: usize = 16 * 1024 * 1024;
+
+/// Bytes of whole texts that may wait.
+const TEXTS_BYTES: usize = 4 * 1024 * 1024;
 
 /// The queue between the journal and the uploader.
 #[derive(Debug, Default)]
@@ -23,6 +27,12 @@ struct State {
     bytes: usize,
     acknowledged: u64,
     abandoned: bool,
+    /// By the number of their event.
+    texts: VecDeque<(u64, String)>,
+    texts_bytes: usize,
+    /// Bytes of all texts so far.
+    texts_told: u64,
+    no_texts: bool,
 }
 
 impl Queue {
@@ -45,6 +55,47 @@ impl Queue {
         }
         drop(state);
         self.changed.notify_waiters();
+    }
+
+    /// Adds the whole text of an event that is added later, if there is room for it.
+    pub fn push_text(&self, seq: u64, text: String) {
+        let mut state = self.state();
+        let bytes = text.len();
+        let told = state.texts_told.saturating_add(bytes as u64);
+        let full = state.texts_bytes + bytes > TEXTS_BYTES || told > limits::ATTEMPT_TEXT_BYTES;
+        if full || state.abandoned || state.no_texts {
+            return;
+        }
+        state.texts_bytes += bytes;
+        state.texts_told = told;
+        state.texts.push_back((seq, text));
+    }
+
+    /// The oldest text of an event up to this number.
+    #[must_use]
+    pub fn text(&self, up_to: u64) -> Option<(u64, String)> {
+        let state = self.state();
+        state
+            .texts
+            .front()
+            .filter(|(seq, _)| *seq <= up_to)
+            .cloned()
+    }
+
+    /// Forgets the oldest text: it was sent, or will never be taken.
+    pub fn text_done(&self) {
+        let mut state = self.state();
+        if let Some((_, text)) = state.texts.pop_front() {
+            state.texts_bytes -= text.len();
+        }
+    }
+
+    /// Takes no further texts: the API has no room for more of this attempt.
+    pub fn no_texts(&self) {
+        let mut state = self.state();
+        state.no_texts = true;
+        state.texts.clear();
+        state.texts_bytes = 0;
     }
 
     /// True while more may be added.
@@ -176,6 +227,38 @@ mod tests {
         let batch = queue.batch(1000).await;
         assert!(serde_json::to_vec(&batch).unwrap().len() < limits::BODY_BYTES);
         assert!(batch.len() > 1);
+    }
+
+    #[test]
+    fn texts_go_before_their_events_and_have_an_end() {
+        let queue = Queue::default();
+        let piece = "x".repeat(limits::TEXT_BYTES);
+        for seq in 1..=9 {
+            queue.push_text(2 * seq, piece.clone());
+        }
+        assert_eq!(queue.text(1), None);
+        let mut sent = Vec::new();
+        while let Some((seq, _)) = queue.text(u64::MAX) {
+            sent.push(seq);
+            queue.text_done();
+        }
+        assert_eq!(sent, [2, 4, 6, 8], "what finds no room is left out");
+        for seq in 100..200 {
+            queue.push_text(seq, piece.clone());
+            queue.text_done();
+        }
+        queue.push_text(200, "x".into());
+        assert_eq!(
+            queue.text(u64::MAX),
+            None,
+            "an attempt has so much and no more"
+        );
+        let queue = Queue::default();
+        queue.push_text(1, "x".into());
+        queue.no_texts();
+        queue.push_text(2, "x".into());
+        assert_eq!(queue.text(u64::MAX), None);
+        assert!(queue.has_room());
     }
 
     #[tokio::test]

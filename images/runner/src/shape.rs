@@ -10,6 +10,8 @@ use crate::redact::Redactor;
 const MERGED_BYTES: usize = 16 * 1024;
 /// Most bytes of a text as JSON; the rest of an event fits into what is left of [`limits::EVENT_BYTES`].
 const TEXT_BYTES: usize = limits::EVENT_BYTES - 4096;
+/// Most bytes of a whole text as JSON; the rest of a request fits into what is left of [`limits::BODY_BYTES`].
+const WHOLE_JSON_BYTES: usize = limits::BODY_BYTES - 4096;
 /// Most bytes of names and ids.
 const NAME_BYTES: usize = 256;
 
@@ -25,6 +27,7 @@ enum Kind {
 pub struct Shaper {
     redactor: Redactor,
     open: Option<(Kind, String)>,
+    whole: Option<String>,
 }
 
 impl Shaper {
@@ -34,7 +37,13 @@ impl Shaper {
         Self {
             redactor,
             open: None,
+            whole: None,
         }
+    }
+
+    /// The whole of what the last event holds the beginning of, once.
+    pub fn take_whole(&mut self) -> Option<String> {
+        self.whole.take()
     }
 
     /// What removes values.
@@ -97,7 +106,7 @@ impl Shaper {
     }
 
     /// One event, redacted, in as many as the limits ask for. Empty texts vanish.
-    fn shape(&self, mut body: EventBody) -> Vec<EventBody> {
+    fn shape(&mut self, mut body: EventBody) -> Vec<EventBody> {
         self.redactor.body(&mut body);
         match body {
             EventBody::Text { content } => each(content, |content| EventBody::Text { content }),
@@ -122,12 +131,16 @@ impl Shaper {
                 tool,
                 output,
                 status,
-            } => vec![EventBody::ToolResult {
-                call_id: cut(call_id, NAME_BYTES),
-                tool: tool.map(|tool| cut(tool, NAME_BYTES)),
-                output: cut(output, limits::TOOL_OUTPUT_BYTES),
-                status,
-            }],
+            } => {
+                let output = storable(output);
+                self.whole = (output.len() > limits::TOOL_OUTPUT_BYTES).then(|| whole(&output));
+                vec![EventBody::ToolResult {
+                    call_id: cut(call_id, NAME_BYTES),
+                    tool: tool.map(|tool| cut(tool, NAME_BYTES)),
+                    output: cut(output, limits::TOOL_OUTPUT_BYTES),
+                    status,
+                }]
+            }
             EventBody::Status { status, session_id } => vec![EventBody::Status {
                 status: cut(status, NAME_BYTES),
                 session_id: session_id.filter(|id| id.len() <= NAME_BYTES && !id.contains('\0')),
@@ -162,6 +175,16 @@ fn each(text: String, event: impl Fn(String) -> EventBody) -> Vec<EventBody> {
         pieces.push(event(text[start..].to_owned()));
     }
     pieces
+}
+
+/// As much of a text as is kept beside the timeline, and fits into a request.
+fn whole(text: &str) -> String {
+    let mut length = 0;
+    let end = text.char_indices().find(|(at, character)| {
+        length += json_bytes(*character);
+        length > WHOLE_JSON_BYTES || at + character.len_utf8() > limits::TEXT_BYTES
+    });
+    text[..end.map_or(text.len(), |(at, _)| at)].to_owned()
 }
 
 /// Bytes of a character inside a JSON string, at most.
@@ -270,6 +293,33 @@ mod tests {
         out.extend(shaper.push(text("ve-12345 end")));
         out.extend(shaper.close());
         assert_eq!(out, [text("key "), text("[redacted] end")]);
+    }
+
+    #[test]
+    fn what_is_cut_is_there_as_a_whole_once_and_redacted() {
+        let mut shaper = Shaper::new(Redactor::new(["sk-live-12345"]));
+        let result = |output: String| EventBody::ToolResult {
+            call_id: "1".into(),
+            tool: None,
+            output,
+            status: None,
+        };
+        shaper.push(result("short".into()));
+        assert_eq!(shaper.take_whole(), None);
+        let long = "ä\0".repeat(limits::TOOL_OUTPUT_BYTES);
+        shaper.push(text("before"));
+        let shaped = shaper.push(result(format!("{long}sk-live-12345")));
+        assert_eq!(shaped.len(), 2, "the result is the last");
+        let wanted = format!("{}[redacted]", long.replace('\0', "\u{fffd}"));
+        assert_eq!(shaper.take_whole(), Some(wanted));
+        assert_eq!(shaper.take_whole(), None);
+        for (character, most) in [("x", limits::TEXT_BYTES), ("\u{1}", WHOLE_JSON_BYTES / 6)] {
+            shaper.push(result(character.repeat(2 * limits::TEXT_BYTES)));
+            let kept = shaper.take_whole().unwrap();
+            assert_eq!(kept.len(), most);
+            let request = json!({"seq": u64::MAX, "text": kept}).to_string();
+            assert!(request.len() <= limits::BODY_BYTES, "{}", request.len());
+        }
     }
 
     #[test]

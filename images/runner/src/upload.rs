@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use client::Client;
-use protocol::runner::EventsRequest;
+use protocol::runner::{EventsRequest, TextRequest, TextResponse};
 use protocol::{Event, EventBody, LogLevel, limits};
 use secrecy::SecretString;
 use tracing::{error, info, warn};
@@ -28,6 +28,26 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
     let mut replaced = None;
     loop {
         let mut events = queue.batch(most).await;
+        let last = events.last().map_or(0, |event| event.seq);
+        if let Some((seq, text)) = queue.text(last) {
+            // Before its event, so that who reads that finds it.
+            match client
+                .keep_text(&credential, &TextRequest { seq, text })
+                .await
+            {
+                Ok(TextResponse { kept: true }) => queue.text_done(),
+                Ok(TextResponse { kept: false }) => queue.no_texts(),
+                Err(error) if error.retry() => {
+                    info!(%error, "a text waits for the API");
+                    pause(&mut waits).await;
+                }
+                Err(error) => {
+                    warn!(%error, event.seq = seq, "a text was refused");
+                    queue.text_done();
+                }
+            }
+            continue;
+        }
         if let Some(first) = events.first_mut()
             && replaced == Some(first.seq)
         {
@@ -48,9 +68,8 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
                 most = limits::BATCH_EVENTS;
             }
             Err(error) if error.retry() => {
-                let wait = waits.next().unwrap_or(Duration::from_secs(2));
                 info!(error = %error, "events wait for the API");
-                tokio::time::sleep(wait).await;
+                pause(&mut waits).await;
             }
             Err(error) => match after_refusal(&events, most, replaced) {
                 Next::OneByOne => {
@@ -68,6 +87,11 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
             },
         }
     }
+}
+
+async fn pause(waits: &mut impl Iterator<Item = Duration>) {
+    let wait = waits.next().unwrap_or(Duration::from_secs(2));
+    tokio::time::sleep(wait).await;
 }
 
 /// What to do about a batch that was refused for good.

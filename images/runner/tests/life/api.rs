@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use protocol::runner::{
     Command, CommandKind, ControlQuery, ControlResponse, EventsRequest, EventsResponse,
-    FinishRequest, FinishResponse, OpenRequest, OpenResponse,
+    FinishRequest, FinishResponse, OpenRequest, OpenResponse, TextRequest, TextResponse,
 };
 use protocol::{
     EndReason, ErrorBody, ErrorDetail, Event, EventBody, Package, TaskResult, WIRE_VERSION, code,
@@ -41,6 +41,8 @@ pub(crate) struct Told {
     pub(crate) nonces: Vec<String>,
     pub(crate) started: usize,
     pub(crate) events: Vec<Event>,
+    /// Whole texts by the number of their event, and the last event that was there before each.
+    pub(crate) texts: Vec<(u64, u64, String)>,
     pub(crate) results: Vec<TaskResult>,
     /// Connections that were turned away.
     pub(crate) turned_away: usize,
@@ -82,6 +84,7 @@ impl Api {
             .route("/api/v1/runner/open", post(open))
             .route("/api/v1/runner/started", post(started))
             .route("/api/v1/runner/events", post(events))
+            .route("/api/v1/runner/texts", post(texts))
             .route("/api/v1/runner/control", get(control))
             .route("/api/v1/runner/finish", post(finish))
             .with_state(shared);
@@ -242,6 +245,19 @@ async fn events(
         acknowledged: last,
         left_out: 0,
     }))
+}
+
+async fn texts(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Json(request): Json<TextRequest>,
+) -> Result<Json<TextResponse>, Refusal> {
+    check(&headers, CREDENTIAL)?;
+    shared.told.send_modify(|told| {
+        let last = told.events.last().map_or(0, |event| event.seq);
+        told.texts.push((request.seq, last, request.text));
+    });
+    Ok(Json(TextResponse { kept: true }))
 }
 
 async fn control(

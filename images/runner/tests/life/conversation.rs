@@ -93,6 +93,26 @@ async fn a_turn_is_reported_from_start_to_end() {
 }
 
 #[tokio::test]
+async fn what_a_tool_gave_is_sent_as_a_whole_before_its_beginning() {
+    let pod = Pod::new();
+    let script =
+        "do: run seq 1 9999; cat $MOORING_TOKEN_FILE\ndo: run echo short\ndo: answer Done.";
+    let (told, _) = run(&pod, package(script)).await;
+    let [(seq, before, text)] = told.texts.as_slice() else {
+        panic!("{:?}", told.texts.len());
+    };
+    assert!(before < seq, "{before} {seq}");
+    assert!(text.contains("\n9999\n"), "{}", &text[text.len() - 200..]);
+    assert!(!text.contains(crate::api::TOKEN), "it is redacted too");
+    let event = told.events.iter().find(|event| event.seq == *seq).unwrap();
+    let EventBody::ToolResult { output, .. } = &event.body else {
+        panic!("{event:?}");
+    };
+    assert_eq!(output.len(), protocol::limits::TOOL_OUTPUT_BYTES);
+    assert!(text.starts_with(output.as_str()));
+}
+
+#[tokio::test]
 async fn the_next_run_goes_on_with_the_conversation() {
     let pod = Pod::new();
     let session = first_run(&pod).await;
