@@ -41,6 +41,19 @@ impl wake::Directory for Reviewer {
     }
 }
 
+/// Makes a call for each round, and shows how long they took.
+macro_rules! timed {
+    ($issues:ident, $what:literal, $round:ident, $call:expr) => {{
+        let mut taken = Vec::new();
+        for $round in 0..ROUNDS {
+            let begun = Instant::now();
+            $call.await.context($what)?;
+            taken.push(begun.elapsed());
+        }
+        show($issues, $what, taken);
+    }};
+}
+
 #[tokio::main]
 async fn main() -> Result<()> {
     let address = std::env::args()
@@ -76,33 +89,14 @@ async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Res
         'a few words of somebody about case' || number, n, 1, n FROM drafts";
     const NUMBERED: &str =
         "UPDATE workspaces SET last_number = {issues} WHERE namespace_uid = '{uid}'";
-    // Ids rise with time, as real ones do.
-    let (id, series): (fn(&str) -> String, fn(u32) -> String) = match settings {
-        Settings::Sqlite { .. } => (
-            |order| format!("unhex(printf('%08x', {order}) || hex(randomblob(12)))"),
-            |last| {
-                format!(
-                    "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s) AS s"
-                )
-            },
-        ),
-        Settings::Postgres { .. } => (
-            |order| {
-                format!(
-                    "(lpad(to_hex({order}), 8, '0') || substr(md5(random()::text), 1, 24))::uuid"
-                )
-            },
-            |last| format!("generate_series(1, {last}) AS n"),
-        ),
-    };
     for statement in [ISSUES, COMMENTS, NUMBERED] {
         let statement = statement
-            .replace("{issue}", &id("n"))
-            .replace("{comment}", &id("number * 20 + n"))
+            .replace("{issue}", &id(settings, "n"))
+            .replace("{comment}", &id(settings, "number * 20 + n"))
             .replace("{uid}", &workspace.namespace_uid)
             .replace("{issues}", &issues.to_string())
-            .replace("{numbers}", &series(issues))
-            .replace("{twenty}", &series(20));
+            .replace("{numbers}", &series(settings, issues))
+            .replace("{twenty}", &series(settings, 20));
         let statement = sqlx::AssertSqlSafe(statement);
         match settings {
             Settings::Sqlite { path } => {
@@ -125,14 +119,35 @@ async fn fill(settings: &Settings, workspace: &WorkspaceRef, issues: u32) -> Res
     Ok(())
 }
 
+/// An id in the words of the database. Ids rise with time, as real ones do.
+fn id(settings: &Settings, order: &str) -> String {
+    match settings {
+        Settings::Sqlite { .. } => {
+            format!("unhex(printf('%08x', {order}) || hex(randomblob(12)))")
+        }
+        Settings::Postgres { .. } => {
+            format!("(lpad(to_hex({order}), 8, '0') || substr(md5(random()::text), 1, 24))::uuid")
+        }
+    }
+}
+
+/// The numbers from 1 on, in the words of the database.
+fn series(settings: &Settings, last: u32) -> String {
+    match settings {
+        Settings::Sqlite { .. } => format!(
+            "(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {last}) SELECT n FROM s) AS s"
+        ),
+        Settings::Postgres { .. } => format!("generate_series(1, {last}) AS n"),
+    }
+}
+
 async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
     let workspace = &by.workspace;
     let now = moment()?;
     let prefix = format!("N{issues}");
-    // Spread over all of them.
     let key = |round: u32| IssueKey {
         prefix: prefix.clone(),
-        number: round * 7919 % issues + 1,
+        number: number(round, issues),
     };
     let todo = IssueQuery {
         status: Some(IssueStatus::Todo),
@@ -144,51 +159,68 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
     );
     let (lane, secret) = (lane(workspace), InstallationKey::new([1; 32]));
     let query = CommentQuery::default();
-    let mut times: Vec<(&str, Vec<Duration>)> = Vec::new();
-    macro_rules! timed {
-        ($what:literal, $round:ident, $call:expr) => {{
-            let mut taken = Vec::new();
-            for $round in 0..ROUNDS {
-                let begun = Instant::now();
-                $call.await.context($what)?;
-                taken.push(begun.elapsed());
-            }
-            times.push(($what, taken));
-        }};
-    }
     timed!(
+        issues,
         "list",
         _round,
         store.issues(workspace, &IssueQuery::default())
     );
-    timed!("list todo", _round, store.issues(workspace, &todo));
-    timed!("get", round, store.issue(workspace, &key(round)));
+    timed!(issues, "list todo", _round, store.issues(workspace, &todo));
+    timed!(issues, "get", round, store.issue(workspace, &key(round)));
     timed!(
+        issues,
         "comments",
         round,
         store.comments(workspace, &key(round), &query)
     );
     timed!(
+        issues,
         "create",
         _round,
         store.create_issue(by, titled(), &Reviewer, now)
     );
     timed!(
+        issues,
         "comment",
         round,
         store.post_comment(by, &key(round), plain.clone(), &Reviewer, now)
     );
     timed!(
+        issues,
         "preview",
         round,
         store.preview_comment(by, &key(round), &mention, &Reviewer, now)
     );
     timed!(
+        issues,
         "mention",
         round,
         store.post_comment(by, &key(round), mention.clone(), &Reviewer, now)
     );
-    timed!("claim", _round, store.claim_next(&lane, &secret, now));
+    timed!(
+        issues,
+        "claim",
+        _round,
+        store.claim_next(&lane, &secret, now)
+    );
+    follow(store, workspace, &key(0), now).await?;
+    timed!(
+        issues,
+        "tell 1000",
+        _round,
+        store.post_comment(by, &key(0), plain.clone(), &Reviewer, now)
+    );
+    timed!(
+        issues,
+        "runs",
+        round,
+        store.runs_of_issue(workspace, &key(round), 50, None)
+    );
+    find(store, workspace, issues).await
+}
+
+/// Searches for words that are more and less common.
+async fn find(store: &Store, workspace: &WorkspaceRef, issues: u32) -> Result<()> {
     // Twenty comments hold the first word, all of them the second, none the third.
     let words = |words: &str| SearchQuery {
         q: words.to_owned(),
@@ -199,29 +231,23 @@ async fn measure(store: &Store, by: &Acting, issues: u32) -> Result<()> {
             .search(workspace, SearchScope::Workspace, &words)
             .await
     };
-    let rare = |round| words(&format!("case{}", key(round).number));
-    timed!("rare", round, find(rare(round)));
-    timed!("common", _round, find(words("somebody")));
-    timed!("absent", _round, find(words("nowhere")));
-    follow(store, workspace, &key(0), now).await?;
-    timed!(
-        "tell 1000",
-        _round,
-        store.post_comment(by, &key(0), plain.clone(), &Reviewer, now)
-    );
-    timed!(
-        "runs",
-        round,
-        store.runs_of_issue(workspace, &key(round), 50, None)
-    );
-    for (what, mut taken) in times {
-        taken.sort_unstable();
-        let milliseconds =
-            |part: usize| taken[(taken.len() - 1) * part / 100].as_secs_f64() * 1000.0;
-        let (p50, p99) = (milliseconds(50), milliseconds(99));
-        println!("{issues:>8} {what:>9} {p50:>9.2} {p99:>9.2}");
-    }
+    let rare = |round| words(&format!("case{}", number(round, issues)));
+    timed!(issues, "rare", round, find(rare(round)));
+    timed!(issues, "common", _round, find(words("somebody")));
+    timed!(issues, "absent", _round, find(words("nowhere")));
     Ok(())
+}
+
+/// The number of an issue; those of the rounds are spread over all of them.
+fn number(round: u32, issues: u32) -> u32 {
+    round * 7919 % issues + 1
+}
+
+fn show(issues: u32, what: &str, mut taken: Vec<Duration>) {
+    taken.sort_unstable();
+    let milliseconds = |part: usize| taken[(taken.len() - 1) * part / 100].as_secs_f64() * 1000.0;
+    let (p50, p99) = (milliseconds(50), milliseconds(99));
+    println!("{issues:>8} {what:>9} {p50:>9.2} {p99:>9.2}");
 }
 
 /// Lets as many people follow an issue as may.

@@ -271,7 +271,7 @@ impl Verb {
                     cursor: part.cursor.clone(),
                 };
                 let page = board.search(&query).await?;
-                out.list(&page, show::place, |hits, width| show::hits(hits, width))
+                out.list(&page, show::place, show::hits)
             }
             Self::Subscribe(which) => subscribe(session, which, true, out).await,
             Self::Unsubscribe(which) => subscribe(session, which, false, out).await,
