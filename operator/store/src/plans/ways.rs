@@ -4,7 +4,7 @@ use jiff::{Timestamp, ToSpan as _};
 use protocol::board::{Author, AuthorKind, NewIssue};
 
 use super::board::Everybody;
-use crate::{Acting, Fired, ScheduleRef, Store};
+use crate::{Acting, Become, Fired, NewDelivery, Nothing, ScheduleRef, Store};
 
 /// Begins times of a schedule as the controller does.
 pub(super) async fn live(store: &Store, by: &Acting, now: Timestamp) {
@@ -45,4 +45,40 @@ pub(super) async fn live(store: &Store, by: &Acting, now: Timestamp) {
         .forget_schedule(&on.workspace.namespace_uid, &on.name)
         .await
         .unwrap();
+    deliveries(store, &by, now).await;
+}
+
+/// Takes what a webhook delivers, and makes of it an issue, a comment on it, and nothing.
+async fn deliveries(store: &Store, by: &Acting, now: Timestamp) {
+    for id in ["one", "two", "two", "three"] {
+        let new = NewDelivery {
+            workspace: by.workspace.clone(),
+            webhook: "alerts".to_owned(),
+            delivery: id.to_owned(),
+            event: "delivery".to_owned(),
+            body: b"{}".to_vec(),
+            body_hash: None,
+        };
+        store.take_delivery(new, now).await.unwrap();
+    }
+    let waiting = store.waiting_deliveries(9).await.unwrap();
+    for delivery in &waiting[..2] {
+        let new = NewIssue {
+            title: "disk".to_owned(),
+            ..NewIssue::default()
+        };
+        let becomes = Become::Issue {
+            new: Box::new(new),
+            reference: Some("disk".to_owned()),
+            comment: Some("again".to_owned()),
+        };
+        let done = store.deliver(delivery, (by, becomes), &Everybody, now).await;
+        done.unwrap();
+    }
+    store
+        .end_delivery(waiting[2].id, Nothing::Failed, "why")
+        .await
+        .unwrap();
+    let uid = &by.workspace.namespace_uid;
+    store.last_delivery(uid, "alerts").await.unwrap();
 }

@@ -19,7 +19,7 @@ async fn until(bed: &Bed, changes: &mut Changes) -> Vec<Change> {
     loop {
         match next(changes).await {
             Change::Task(task) if task == mark => return told,
-            change @ (Change::Task(_) | Change::Resync) => told.push(change),
+            change @ (Change::Task(_) | Change::Deliveries | Change::Resync) => told.push(change),
         }
     }
 }

@@ -77,7 +77,8 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     crate::board::speak(&bed).await?;
     crate::talk::speak(&bed).await?;
     crate::chats::speak(&bed).await?;
-    crate::schedules::speak(&bed).await
+    crate::schedules::speak(&bed).await?;
+    crate::deliveries::speak(&bed).await
 }
 
 async fn claim(bed: &Bed, task: TaskId) -> Result<(), Error> {
@@ -155,6 +156,7 @@ async fn ended(bed: &Bed, world: &World) {
     crate::talk::spoken(bed).await;
     crate::chats::spoken(bed).await;
     crate::schedules::spoken(bed).await;
+    crate::deliveries::spoken(bed).await;
 }
 
 /// Puts one fault at one point, and lives on after it.

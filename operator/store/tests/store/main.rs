@@ -17,6 +17,7 @@ mod chats;
 mod claiming;
 mod conversation;
 mod crowd;
+mod deliveries;
 mod entering;
 mod faults;
 mod guards;
