@@ -28,6 +28,7 @@ mod errors;
 mod events;
 mod finish;
 mod health;
+mod hooks;
 mod limits;
 mod live;
 mod login;
