@@ -6,7 +6,7 @@ use axum::extract::FromRequestParts;
 use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
-use protocol::limits;
+use protocol::{MemberId, limits};
 use store::WorkspaceRef;
 
 use crate::auth::{Caller, PersonCaller};
@@ -24,6 +24,7 @@ const BELIEVED: Duration = Duration::from_secs(5);
 /// answered, but one of its own.
 pub(crate) struct LiveCaller {
     pub(crate) workspace: WorkspaceRef,
+    pub(crate) member: MemberId,
     person: Person,
     /// As it was shown, to be looked at again.
     authorization: HeaderValue,
@@ -51,6 +52,7 @@ impl FromRequestParts<Shared> for LiveCaller {
                 state.slots.take(Party::AllLive, limits::LIVE)?,
             ],
             workspace: caller.workspace().clone(),
+            member: caller.member()?,
             person,
             authorization,
         })

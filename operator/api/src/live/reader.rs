@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use http::StatusCode;
 use protocol::board::{LiveBody, LiveMessage, LiveRequest, LiveTarget};
 use protocol::{IssueId, TaskId, code, limits};
 use tokio::time::Instant;
@@ -10,14 +11,14 @@ use tokio::time::Instant;
 use super::caller::LiveCaller;
 use super::hub::{Mark, Marks};
 use super::subscription::{Followed, Subscriptions};
-use crate::board::{GetIssues, GetTimelines, ListTasks};
+use crate::board::{GetIssues, GetTimelines, ListTasks, check_private};
 use crate::error::Failure;
 use crate::routes::run_of;
 use crate::state::Shared;
 
 /// Events of a task that are read at a time.
-const PART: u32 = 32;
-/// A reader that takes nothing for this long is cut off.
+const PART: u32 = 16;
+/// A reader that takes longer for a message, or for a part of a timeline, is cut off.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection, and what is told on it.
@@ -30,6 +31,8 @@ pub(crate) struct Reader {
     number: u64,
     /// When something was heard last.
     heard: Instant,
+    /// When its rights were looked at last.
+    checked: Instant,
 }
 
 /// Why a connection ends.
@@ -56,6 +59,7 @@ impl Reader {
             socket,
             number: 0,
             heard: Instant::now(),
+            checked: Instant::now(),
         }
     }
 
@@ -123,34 +127,33 @@ impl Reader {
     }
 
     async fn subscribe(&mut self, id: &str, to: LiveTarget) -> Result<(), Failure> {
-        let state = &self.state;
+        let (state, workspace) = (&self.state, &self.caller.workspace);
         let followed = match to {
-            LiveTarget::Workspace {} => {
-                self.caller.check::<ListTasks>(state).await?;
-                Followed::Workspace
-            }
+            LiveTarget::Workspace {} => Followed::Workspace,
             LiveTarget::Issue { key } => {
+                // Before it is looked for: who may not see it does not learn whether it is there.
                 self.caller.check::<GetIssues>(state).await?;
-                self.caller.check::<ListTasks>(state).await?;
-                let found = state.store.issue(&self.caller.workspace, &key).await?;
+                let found = state.store.issue(workspace, &key).await?;
                 Followed::Issue(found.ok_or_else(Failure::not_found)?.id)
             }
             LiveTarget::Task { task, after } => {
                 self.caller.check::<GetTimelines>(state).await?;
-                run_of(state, &self.caller.workspace, task).await?;
+                run_of(state, workspace, task).await?;
                 Followed::Task { task, told: after }
             }
         };
+        self.allowed(&followed).await?;
         self.follows.add(id, followed)
     }
 
     /// Says that it is followed, and how it stands.
     async fn begin(&mut self, id: &str) -> Result<(), End> {
         self.send(Some(id), LiveBody::Subscribed {}).await?;
-        let all = self.follows.all();
-        let this = all.into_iter().filter(|(word, _)| word == id);
-        for (word, followed) in this {
-            self.tell_all(&word, &followed).await?;
+        for (word, followed) in self.follows.all() {
+            // What a whole workspace holds is read over HTTP.
+            if word == id && followed != Followed::Workspace {
+                self.each(&word, followed, None).await?;
+            }
         }
         Ok(())
     }
@@ -159,43 +162,64 @@ impl Reader {
     async fn look(&mut self, marks: Marks) -> Result<(), End> {
         if marks.missed {
             for (word, followed) in self.follows.all() {
-                if followed == Followed::Workspace {
-                    let gap = LiveBody::Gap {
-                        after: None,
-                        until: None,
-                    };
-                    self.send(Some(&word), gap).await?;
-                }
-                self.tell_all(&word, &followed).await?;
+                self.each(&word, followed, None).await?;
             }
         }
         for mark in marks.each {
             for (word, followed) in self.follows.of(mark) {
-                match (mark, followed) {
-                    (Mark::Events(task), Followed::Task { told, .. }) => {
-                        // The rest is looked at after what others wait for.
-                        if self.events(&word, task, told).await? {
-                            self.follows.inbox.put(mark);
-                        }
-                    }
-                    (Mark::Run(task, _) | Mark::Rest(task), followed) => {
-                        self.run(&word, task, &followed).await?;
-                    }
-                    (Mark::Issue(issue), _) => self.issue(&word, issue).await?,
-                    // Nobody else follows events.
-                    (Mark::Events(_), Followed::Workspace | Followed::Issue(_)) => {}
-                }
+                self.each(&word, followed, Some(mark)).await?;
             }
         }
         Ok(())
     }
 
-    /// Tells how something stands. What a whole workspace holds is read over HTTP.
-    async fn tell_all(&mut self, word: &str, followed: &Followed) -> Result<(), End> {
-        match followed {
-            Followed::Workspace => Ok(()),
-            Followed::Issue(issue) => self.issue(word, *issue).await,
-            Followed::Task { task, .. } => self.run(word, *task, followed).await,
+    /// Tells one thing under one word; all of it where nobody knows what has changed. What takes its reader too long
+    /// ends the connection, and rights are looked at in between: reading slowly makes none last longer.
+    async fn each(
+        &mut self,
+        word: &str,
+        followed: Followed,
+        mark: Option<Mark>,
+    ) -> Result<(), End> {
+        if self.checked.elapsed() >= self.state.limits.live_check {
+            self.check().await?;
+        }
+        if !self.follows.has(word) {
+            return Ok(());
+        }
+        let told = tokio::time::timeout(PATIENCE, self.tell(word, followed, mark)).await;
+        told.map_err(|_| End::Gone)?
+    }
+
+    async fn tell(
+        &mut self,
+        word: &str,
+        followed: Followed,
+        mark: Option<Mark>,
+    ) -> Result<(), End> {
+        match (mark, followed) {
+            (None, Followed::Workspace) => {
+                let gap = LiveBody::Gap {
+                    after: None,
+                    until: None,
+                };
+                self.send(Some(word), gap).await
+            }
+            (None, Followed::Issue(issue)) => self.issue(word, issue).await,
+            (None, followed @ Followed::Task { task, .. }) => self.run(word, task, &followed).await,
+            (Some(mark @ Mark::Events(task)), Followed::Task { told, .. }) => {
+                // The rest is looked at after what others wait for.
+                if self.events(word, task, told).await? {
+                    self.follows.inbox.put(mark);
+                }
+                Ok(())
+            }
+            (Some(Mark::Run(task, _) | Mark::Rest(task)), followed) => {
+                self.run(word, task, &followed).await
+            }
+            (Some(Mark::Issue(issue)), _) => self.issue(word, issue).await,
+            // Nobody else follows events.
+            (Some(Mark::Events(_)), Followed::Workspace | Followed::Issue(_)) => Ok(()),
         }
     }
 
@@ -256,31 +280,37 @@ impl Reader {
 
     /// Ends what its reader may not follow any more; all of it where that is everything.
     async fn check(&mut self) -> Result<(), End> {
-        if let Err(failure) = self.caller.check_all(&self.state).await {
-            // A cluster that does not answer takes no right away.
-            if failure.status.is_server_error() {
-                return Ok(());
+        self.checked = Instant::now();
+        match self.caller.check_all(&self.state).await {
+            Err(failure) if is_final(&failure) => {
+                self.refuse(None, &failure).await?;
+                return Err(End::Close(close_code::POLICY, failure.message.into_owned()));
             }
-            self.refuse(None, &failure).await?;
-            return Err(End::Close(close_code::POLICY, failure.message.into_owned()));
+            Ok(()) | Err(_) => {}
         }
         for (word, followed) in self.follows.all() {
-            let allowed = match followed {
-                Followed::Workspace => self.caller.check::<ListTasks>(&self.state).await,
-                Followed::Issue(_) => match self.caller.check::<GetIssues>(&self.state).await {
-                    Ok(()) => self.caller.check::<ListTasks>(&self.state).await,
-                    refused => refused,
-                },
-                Followed::Task { .. } => self.caller.check::<GetTimelines>(&self.state).await,
-            };
-            match allowed {
-                Err(failure) if !failure.status.is_server_error() => {
-                    self.refuse(Some(&word), &failure).await?;
-                }
+            match self.allowed(&followed).await {
+                Err(failure) if is_final(&failure) => self.refuse(Some(&word), &failure).await?,
                 Ok(()) | Err(_) => {}
             }
         }
         Ok(())
+    }
+
+    /// Refuses who may not follow it. (A connection cannot be shared, so not even for a look.)
+    async fn allowed(&mut self, followed: &Followed) -> Result<(), Failure> {
+        let (state, caller) = (&self.state, &self.caller);
+        match followed {
+            Followed::Workspace => caller.check::<ListTasks>(state).await,
+            Followed::Issue(_) => {
+                caller.check::<GetIssues>(state).await?;
+                caller.check::<ListTasks>(state).await
+            }
+            Followed::Task { task, .. } => {
+                caller.check::<GetTimelines>(state).await?;
+                check_private(state, caller.member, *task).await
+            }
+        }
     }
 
     async fn ping(&mut self) -> Result<(), End> {
@@ -326,4 +356,14 @@ impl Reader {
 fn unavailable(error: &store::Error) -> End {
     tracing::warn!(%error, "a live connection cannot read the store");
     End::Close(close_code::AGAIN, "try again".to_owned())
+}
+
+/// True for what takes a right away; a cluster that does not answer, or one request too many, does not.
+fn is_final(failure: &Failure) -> bool {
+    [
+        StatusCode::UNAUTHORIZED,
+        StatusCode::FORBIDDEN,
+        StatusCode::NOT_FOUND,
+    ]
+    .contains(&failure.status)
 }

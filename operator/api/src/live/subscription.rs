@@ -66,6 +66,11 @@ impl Subscriptions {
         }
     }
 
+    /// Whether the word stands for something.
+    pub(super) fn has(&self, word: &str) -> bool {
+        self.by_word.contains_key(word)
+    }
+
     /// The words, and what they stand for.
     pub(super) fn all(&self) -> Vec<(String, Followed)> {
         let all = self.by_word.iter();

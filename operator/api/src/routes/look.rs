@@ -10,7 +10,7 @@ use protocol::limits;
 
 use crate::board::{
     BoardCaller, Filling, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue, OnTask,
-    PageQuery, is_name, limit,
+    PageQuery, check_private, is_name, limit,
 };
 use crate::body::Query;
 use crate::error::Failure;
@@ -107,6 +107,7 @@ pub(super) async fn get_text(
     let named = path.iter().find(|(key, _)| *key == "position");
     let position = named.and_then(|(_, position)| position.parse().ok());
     let position = position.ok_or_else(Failure::not_found)?;
+    check_private(&state, on.caller.member()?, on.task).await?;
     let found = state
         .store
         .text(on.caller.workspace(), on.task, position)

@@ -311,6 +311,23 @@ both! {
         server.stop(&bed).await;
     }
 
+    async fn what_happens_in_a_chat_is_its_persons_alone(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let eve = Voice::person(&bed, "eve").await;
+        let server = Server::start(&bed).await;
+        let sent = ada.post("/chats", &json!({"agent": "reviewer", "body": "x"})).await.ok();
+        let task = text(&sent["wake"]["task"]);
+        let target = json!({"kind": "task", "task": task});
+        for (person, wanted) in [("ada", "subscribed"), ("eve", "ended")] {
+            let mut looker = connect(&server, &bed.person(person).await).await.unwrap();
+            looker.subscribe("t", target.clone()).await;
+            assert_eq!(looker.next().await.unwrap()["type"], wanted, "{person}");
+        }
+        let path = format!("/tasks/{task}/events/1/text");
+        assert_eq!(eve.get(&path).await.refusal(), (404, "notFound".to_owned()));
+        server.stop(&bed).await;
+    }
+
     async fn a_person_has_so_many_connections(bed: Bed) {
         Voice::person(&bed, "ada").await;
         let server = Server::start(&bed).await;
