@@ -8,7 +8,10 @@ use axum::extract::{FromRequest, FromRequestParts, Query as AxumQuery, Request};
 use futures::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use protocol::board::{ChatEdit, CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat, NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Retry};
+use protocol::board::{
+    ChatEdit, CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat,
+    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Retry,
+};
 use protocol::limits;
 use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest, TextRequest};
 use serde::Serialize;
@@ -169,7 +172,12 @@ impl FromRequest<Shared> for Upload {
     async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
         let (mut parts, body) = request.into_parts();
         let Query(NewAttachment { name }) = Query::from_request_parts(&mut parts, state).await?;
-        let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
+        let header = |name| {
+            parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok())
+        };
         let media_type = header(CONTENT_TYPE).and_then(media_type);
         Ok(Self {
             name,

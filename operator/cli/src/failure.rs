@@ -99,7 +99,11 @@ impl Failure {
                 _ => 1,
             },
             Self::Cluster(error) => error.exit_code(),
-            Self::Git(_) | Self::Show(_) | Self::ShowYaml(_) | Self::Print(_) | Self::Runtime(_) => 1,
+            Self::Git(_)
+            | Self::Show(_)
+            | Self::ShowYaml(_)
+            | Self::Print(_)
+            | Self::Runtime(_) => 1,
             Self::DidNotSucceed => 8,
         }
     }

@@ -1,10 +1,10 @@
 //! Issues, comments, tasks, and who is there, in one workspace.
 
 use protocol::board::{
-    AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation, InboxEntry,
-    Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment, NewIssue,
-    NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue, SearchHit,
-    SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
+    AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation,
+    InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment,
+    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue,
+    SearchHit, SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
 };
 use protocol::{AttachmentId, CommentId, InboxId, TaskId};
 use reqwest::Method;

@@ -16,8 +16,7 @@ use std::time::Duration;
 
 use protocol::runner::{
     ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest, FinishResponse,
-    OpenRequest, OpenResponse, StartedRequest, TaskView, TextRequest, TextResponse,
-    WhoAmI,
+    OpenRequest, OpenResponse, StartedRequest, TaskView, TextRequest, TextResponse, WhoAmI,
 };
 use protocol::{TaskId, limits};
 use secrecy::SecretString;

@@ -22,5 +22,13 @@ pub(crate) use directory::Recipients;
 pub(crate) use door::{is_name, plain};
 pub(crate) use page::{EventsQuery, Filling, PageQuery, limit, named_page};
 pub(crate) use reach::Reach;
-pub(crate) use right::{CancelTasks, CreateAttachments, CreateChats, CreateComments, CreateIssues, CreateProjects, CreateQuickIssues, DeleteAttachments, DeleteComments, DeleteInbox, GetAttachments, GetChats, GetIssues, GetProjects, GetQuickIssues, GetSkills, GetTasks, GetTeams, GetTimelines, ListAgents, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox, ListIssues, ListMembers, ListProjects, ListRuns, ListSkills, ListTasks, ListTeams, LookOn, PatchChats, PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right, SuspendTasks, verbs_of_agents};
+pub(crate) use right::{
+    CancelTasks, CreateAttachments, CreateChats, CreateComments, CreateIssues, CreateProjects,
+    CreateQuickIssues, DeleteAttachments, DeleteComments, DeleteInbox, GetAttachments, GetChats,
+    GetIssues, GetProjects, GetQuickIssues, GetSkills, GetTasks, GetTeams, GetTimelines,
+    ListAgents, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox,
+    ListIssues, ListMembers, ListProjects, ListRuns, ListSkills, ListTasks, ListTeams, LookOn,
+    PatchChats, PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right,
+    SuspendTasks, verbs_of_agents,
+};
 pub(crate) use scope::{OnAttachment, OnComment, OnEntry, OnIssue, OnProject, OnTask};

@@ -7,8 +7,8 @@ use axum::extract::{Path, State};
 use crds::{AgentTask, CauseKind};
 use kube::ResourceExt as _;
 use protocol::board::{Cause, Repository};
-use protocol::{Subject, TaskId};
 use protocol::runner::{TaskView, WhoAmI};
+use protocol::{Subject, TaskId};
 use store::TaskRow;
 
 use crate::auth::AgentCaller;
@@ -25,7 +25,10 @@ pub(super) async fn show(caller: &AgentCaller, state: &Inner) -> Result<WhoAmI, 
     let namespace = task.object.namespace;
     let agent = state.definitions.agent(&namespace, &task.agent);
     Ok(WhoAmI {
-        scope: agent.as_deref().map(package::token_scope).unwrap_or_default(),
+        scope: agent
+            .as_deref()
+            .map(package::token_scope)
+            .unwrap_or_default(),
         verbs: board::verbs_of_agents(),
         subject: session.key.subject,
         session: session.id,
@@ -124,7 +127,9 @@ pub(super) async fn repositories(
         return Ok(Vec::new());
     };
     let namespace_uid = &task.object.namespace_uid;
-    let found = state.store.repositories_of_issue(namespace_uid, issue.number);
+    let found = state
+        .store
+        .repositories_of_issue(namespace_uid, issue.number);
     Ok(found.await?)
 }
 

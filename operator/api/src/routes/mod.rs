@@ -53,7 +53,10 @@ pub(crate) fn all() -> Router<Shared> {
         .route("/api/v1/whoami", get(tokens::show_caller))
         .route("/api/v1/tasks/{id}", get(agent::get_task))
         // Outside of /api/v1: who calls has no credential, but has signed what it sends.
-        .route("/hooks/{namespace}/{name}", routing::post(hooks::take_delivery))
+        .route(
+            "/hooks/{namespace}/{name}",
+            routing::post(hooks::take_delivery),
+        )
         .route("/healthz", routing::get(health::show_life))
         .route("/readyz", routing::get(health::show_readiness))
         .route("/metrics", routing::get(health::show_metrics));

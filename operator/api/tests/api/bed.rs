@@ -116,7 +116,9 @@ impl Definitions for Cluster {
 
     fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
         let teams = self.teams.lock().unwrap();
-        let there = teams.iter().filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
+        let there = teams
+            .iter()
+            .filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
         there.take(most).map(|(_, team)| Arc::clone(team)).collect()
     }
 
@@ -339,23 +341,39 @@ impl Bed {
     /// An agent of another name than `reviewer`.
     pub(crate) fn define_another(&self, name: &str, spec: &Value) {
         let agent = object("Agent", name, name, spec);
-        self.cluster.agents.lock().unwrap().insert(name.to_owned(), agent);
+        self.cluster
+            .agents
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), agent);
     }
 
     pub(crate) fn define_team(&self, name: &str, spec: &Value) {
         let team = object("AgentTeam", name, "t", spec);
-        self.cluster.teams.lock().unwrap().insert(name.to_owned(), team);
+        self.cluster
+            .teams
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), team);
     }
 
     pub(crate) fn define_skill(&self, name: &str) {
         let spec = json!({"description": "d", "files": [{"configMap": {"name": name}}]});
         let skill = object("Skill", name, "s", &spec);
-        self.cluster.skills.lock().unwrap().insert(name.to_owned(), skill);
+        self.cluster
+            .skills
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), skill);
     }
 
     pub(crate) fn define_webhook(&self, name: &str, spec: &Value) {
         let webhook = object("AgentWebhook", name, "w", spec);
-        self.cluster.webhooks.lock().unwrap().insert(name.to_owned(), webhook);
+        self.cluster
+            .webhooks
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), webhook);
     }
 
     pub(crate) fn define_task(&self, name: &str, uid: &str) {

@@ -1,8 +1,8 @@
 //! What can be asked, one file a noun.
 
 mod agent;
-mod chat;
 mod attachment;
+mod chat;
 mod comment;
 mod completion;
 mod config;

@@ -141,7 +141,9 @@ async fn git_secrets(ctx: &Context, seen: &Seen) -> Result<BTreeSet<String>, Sto
     let Some(issue) = issue else {
         return Ok(BTreeSet::new());
     };
-    let found = ctx.store.repositories_of_issue(&key.namespace_uid, issue.number);
+    let found = ctx
+        .store
+        .repositories_of_issue(&key.namespace_uid, issue.number);
     let secrets = found.await?.into_iter().filter_map(|each| each.credentials);
     Ok(secrets.collect())
 }

@@ -6,8 +6,8 @@
 mod attachment;
 mod chat;
 mod comment;
-mod history;
 mod explain;
+mod history;
 mod inbox;
 mod issue;
 mod live;
@@ -15,21 +15,21 @@ mod page;
 mod people;
 mod project;
 mod run;
-mod usage;
 mod search;
 mod skill;
 mod subscriber;
 mod team;
+mod usage;
 mod wake;
 
+pub use attachment::{Attachment, NewAttachment};
 pub use chat::{
     Chat, ChatCause, ChatEdit, ChatMessage, ChatMessageKind, ChatQuery, ChatSent, NO_RESPONSE,
     NewChat, NewChatMessage, NewQuickIssue, QuickCause, QuickIssue,
 };
-pub use attachment::{Attachment, NewAttachment};
 pub use comment::{Comment, CommentEdit, CommentPage, CommentQuery, NewComment, Posted};
-pub use history::{History, HistoryEntry};
 pub use explain::{AttemptView, ConditionView, Explanation, WaitingView};
+pub use history::{History, HistoryEntry};
 pub use inbox::{InboxEntry, InboxKind};
 pub use issue::{Issue, IssueEdit, IssueKey, IssueQuery, IssueStatus, NewIssue, SavedIssue};
 pub use live::{LiveBody, LiveMessage, LiveRequest, LiveTarget};
@@ -43,9 +43,9 @@ pub use project::{
     is_project_name,
 };
 pub use run::{Again, Cause, CauseKind, Retry, RunView, TimelineItem};
-pub use usage::{UsageQuery, UsageReport};
 pub use search::{SearchHit, SearchQuery};
 pub use skill::{SkillCard, SkillSource};
 pub use subscriber::Subscription;
 pub use team::{TeamBriefing, TeamCard, TeamMember, TeamView};
+pub use usage::{UsageQuery, UsageReport};
 pub use wake::{BlockedReason, Outcome as WakeOutcome, Preview, Verdict as WakeVerdict};

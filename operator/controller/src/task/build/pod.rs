@@ -180,11 +180,12 @@ fn mounts(parts: &PodParts<'_>) -> Vec<core::VolumeMount> {
         },
         mount("tmp", "/tmp"),
     ];
-    let skills = skill_files(parts.skills)
-        .map(|files| read_only(mount(&files.volume, &files.path)));
+    let skills =
+        skill_files(parts.skills).map(|files| read_only(mount(&files.volume, &files.path)));
     mounts.extend(skills);
     let git = parts.git_secrets.iter();
-    mounts.extend(git.map(|name| read_only(mount(name, &format!("{}/{name}", paths::GIT_SECRETS)))));
+    mounts
+        .extend(git.map(|name| read_only(mount(name, &format!("{}/{name}", paths::GIT_SECRETS)))));
     mounts
 }
 
