@@ -1,6 +1,8 @@
 //! Events on their way to the API, in memory. It never forgets one that is not acknowledged; when it is full
-//! the CLI's output is not read on, so the CLI waits. Whole texts of what the events hold the beginning of go before
-//! them; they are no reason to wait, so those for which there is no room are left out.
+//! the CLI's output is not read on, so the CLI waits.
+//!
+//! Whole texts of what the events hold the beginning of go before them; they are no reason to wait, so those for which
+//! there is no room are left out.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
