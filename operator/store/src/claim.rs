@@ -65,35 +65,32 @@ pub struct Place {
 }
 
 // Each agent with room offers the session whose best task comes first; the best of these is taken. Every part
-// is a look into an index, however many tasks wait. The two databases unfold the list of agents differently.
-macro_rules! candidate {
-    ($agents:literal, $name:literal, $max:literal) => {
-        concat!(
-            "SELECT sessions.id AS session, sessions.head_turn_at AS turn_at, sessions.head_task AS task FROM (SELECT (SELECT free.id FROM sessions AS free \
-               WHERE free.namespace_uid = $1 AND free.agent = ", $name, " \
-               AND free.holder_task IS NULL AND free.head_task IS NOT NULL \
-               ORDER BY free.head_turn_at, free.head_task LIMIT 1) AS id \
-             FROM ", $agents, " WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
-               AND held.agent = ", $name, " AND held.holder_task IS NOT NULL) < ", $max, ") AS offered \
-             JOIN sessions ON sessions.id = offered.id \
-             WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
-               AND held.holder_runtime = $2 AND held.holder_task IS NOT NULL) < $4 \
-             ORDER BY sessions.head_turn_at, sessions.head_task LIMIT 1"
-        )
-    };
-}
-
+// is a look into an index, however many tasks wait. The two databases unfold the list of agents differently, and
+// Postgres would rather read all sessions than join one for each agent.
 const CANDIDATE: Sql = Sql {
-    sqlite: candidate!(
-        "json_each($3) AS lane",
-        "(lane.value ->> 'name')",
-        "(lane.value ->> 'max_concurrent')"
-    ),
-    postgres: candidate!(
-        "json_to_recordset($3::json) AS lane (name text, max_concurrent bigint)",
-        "lane.name",
-        "lane.max_concurrent"
-    ),
+    sqlite: "SELECT sessions.id AS session, sessions.head_turn_at AS turn_at, sessions.head_task AS task \
+        FROM (SELECT (SELECT free.id FROM sessions AS free \
+           WHERE free.namespace_uid = $1 AND free.agent = (lane.value ->> 'name') \
+           AND free.holder_task IS NULL AND free.head_task IS NOT NULL \
+           ORDER BY free.head_turn_at, free.head_task LIMIT 1) AS id \
+         FROM json_each($3) AS lane WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
+           AND held.agent = (lane.value ->> 'name') AND held.holder_task IS NOT NULL) \
+           < (lane.value ->> 'max_concurrent')) AS offered \
+         JOIN sessions ON sessions.id = offered.id \
+         WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
+           AND held.holder_runtime = $2 AND held.holder_task IS NOT NULL) < $4 \
+         ORDER BY sessions.head_turn_at, sessions.head_task LIMIT 1",
+    postgres: "SELECT offered.id AS session, offered.turn_at, offered.task \
+        FROM json_to_recordset($3::json) AS lane (name text, max_concurrent bigint) \
+        CROSS JOIN LATERAL (SELECT free.id, free.head_turn_at AS turn_at, free.head_task AS task \
+           FROM sessions AS free WHERE free.namespace_uid = $1 AND free.agent = lane.name \
+           AND free.holder_task IS NULL AND free.head_task IS NOT NULL \
+           ORDER BY free.head_turn_at, free.head_task LIMIT 1) AS offered \
+        WHERE (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
+           AND held.agent = lane.name AND held.holder_task IS NOT NULL) < lane.max_concurrent \
+        AND (SELECT count(*) FROM sessions AS held WHERE held.namespace_uid = $1 \
+           AND held.holder_runtime = $2 AND held.holder_task IS NOT NULL) < $4 \
+        ORDER BY offered.turn_at, offered.task LIMIT 1",
 };
 
 impl Store {

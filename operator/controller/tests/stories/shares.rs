@@ -294,3 +294,46 @@ async fn what_finds_no_room_in_the_queue_is_taken_in_later() {
     }
     operator.stop().await;
 }
+
+/// The next task of a session waits for no look of anybody: the release of the one before asks for the claim.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_task_of_a_session_is_claimed_at_once() {
+    let mut took = Vec::new();
+    for quota in [None, Some(json!({"maxConcurrent": 1}))] {
+        let world = World::new();
+        if let Some(spec) = quota {
+            limit(&world, NAMESPACE, spec);
+        }
+        let operator = world.start().await;
+        world.orders.hold(Hold::Finish);
+        let uids: Vec<_> = (0..12)
+            .map(|number| world.task(&format!("t{number}"), "hello", "succeed", json!({})))
+            .collect();
+        entered(&operator, &uids).await;
+        let mut changes = operator.ctx.store.changes();
+        world.orders.hold(Hold::Nothing);
+        let mut released = None;
+        let mut claimed = 0;
+        while claimed < uids.len() - 1 {
+            let next = tokio::time::timeout(Duration::from_secs(20), changes.next()).await;
+            let Some(store::Change::Task(task)) = next.expect("a change comes") else {
+                panic!("changes were missed");
+            };
+            let row = operator.ctx.store.task(task).await.unwrap().unwrap();
+            match row.state {
+                TaskState::Finished => released = Some(std::time::Instant::now()),
+                TaskState::Claimed if released.is_some() => {
+                    took.push(released.take().unwrap().elapsed());
+                    claimed += 1;
+                }
+                _ => {}
+            }
+        }
+        operator.stop().await;
+    }
+    took.sort_unstable();
+    let (median, last) = (took[took.len() / 2], took[took.len() - 1]);
+    println!("from release to claim: median {median:?}, slowest {last:?}");
+    // Far above what it takes, far below what a look by the clock would.
+    assert!(median < Duration::from_millis(500), "{median:?}");
+}
