@@ -13,8 +13,7 @@ use crate::who::{Named, Who};
 
 /// Stands for everybody, unless somebody is called so.
 const ALL: &str = "all";
-const HOW: &str =
-    "@agent:NAME, @team:NAME and @member:USER say which; in backticks, or with --as-is, it stays as it is";
+const HOW: &str = "@agent:NAME, @team:NAME and @member:USER say which; in backticks, or with --as-is, it stays as it is";
 
 /// The text with links in place of names. Who is there is only asked for when there is a name in it.
 pub(crate) async fn link(text: String, board: &Board<'_>) -> Result<String, Failure> {

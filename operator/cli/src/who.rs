@@ -305,7 +305,14 @@ pub(crate) mod tests {
             who.find("ada").unwrap_err(),
             r#""ada" may mean agent:ada, member:ada@example.com"#
         );
-        for nobody in ["", "agent:grace", "member:reviewer", "agent:core", "team:ada", "rev"] {
+        for nobody in [
+            "",
+            "agent:grace",
+            "member:reviewer",
+            "agent:core",
+            "team:ada",
+            "rev",
+        ] {
             let words = who.find(nobody).unwrap_err();
             assert!(
                 words.contains("there are agent:reviewer, agent:ada, team:core, member:ada@"),

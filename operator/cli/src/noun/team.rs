@@ -65,7 +65,10 @@ fn table(teams: &[TeamCard]) -> Table<5> {
 fn shown(team: &TeamView) -> String {
     let card = &team.card;
     let members = team.members.iter().map(|member| {
-        let good_at = member.description.as_deref().map(|text| format!(" ({text})"));
+        let good_at = member
+            .description
+            .as_deref()
+            .map(|text| format!(" ({text})"));
         format!(
             "{}: {}{}",
             member.agent,

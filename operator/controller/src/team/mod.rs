@@ -138,12 +138,27 @@ mod tests {
         for (leader, members, wanted, named) in [
             ("lead", &["coder", "tester"][..], reason::READY, ""),
             ("gone", &["coder"], reason::LEADER_NOT_FOUND, "gone"),
-            ("lead", &["coder", "a", "b"], reason::MEMBER_NOT_FOUND, "a, b"),
-            ("lead", &["coder", "coder"], reason::DUPLICATE_MEMBER, "coder"),
+            (
+                "lead",
+                &["coder", "a", "b"],
+                reason::MEMBER_NOT_FOUND,
+                "a, b",
+            ),
+            (
+                "lead",
+                &["coder", "coder"],
+                reason::DUPLICATE_MEMBER,
+                "coder",
+            ),
             ("lead", &["lead"], reason::DUPLICATE_MEMBER, "lead"),
         ] {
             let now = Timestamp::UNIX_EPOCH;
-            let status = status(&team(leader, members), &known, &AgentTeamStatus::default(), now);
+            let status = status(
+                &team(leader, members),
+                &known,
+                &AgentTeamStatus::default(),
+                now,
+            );
             let ready = merge::find(&status.conditions, READY).unwrap();
             assert_eq!(ready.reason, wanted, "{leader} {members:?}");
             assert_eq!(ready.status == "True", wanted == reason::READY);
