@@ -50,7 +50,7 @@ pub(crate) enum Verb {
     /// Shows what happened in a task as one reads it: a call of a tool and what it gave are one step.
     Messages(Messages),
     /// Shows what happens in a task until it is over, and ends as it does: with 0 when it succeeded, with 8 when
-    /// not. A terminal gets colours unless NO_COLOR is set.
+    /// not. A terminal gets colours unless `NO_COLOR` is set.
     Watch(Watch),
 }
 

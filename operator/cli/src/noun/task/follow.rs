@@ -43,7 +43,7 @@ impl Follow {
     }
 
     /// Reads until the task is over. A connection that is lost is made anew. Gives the task as it ended.
-    pub(super) async fn to_the_end(
+    pub(super) async fn until_over(
         mut self,
         settings: &Settings,
         reader: &mut impl Reader,

@@ -92,7 +92,7 @@ impl Logs {
         if self.follow {
             let follow = Follow::new(self.id, self.after);
             return follow
-                .to_the_end(settings, &mut Events, out)
+                .until_over(settings, &mut Events, out)
                 .await
                 .map(drop);
         }
@@ -130,7 +130,7 @@ impl Watch {
     ) -> Result<(), Failure> {
         let mut reader = transcript(self.id);
         let follow = Follow::new(self.id, self.after);
-        let run = follow.to_the_end(settings, &mut reader, out).await?;
+        let run = follow.until_over(settings, &mut reader, out).await?;
         let style = out.style;
         out.item(
             &run,
