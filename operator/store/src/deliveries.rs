@@ -158,8 +158,10 @@ impl Store {
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub async fn waiting_deliveries(&self, most: u32) -> Result<Vec<Delivery>, Error> {
         const LIST: &str = "SELECT id, namespace, namespace_uid, webhook, event, body FROM deliveries \
-            WHERE state = 'waiting' ORDER BY id LIMIT $1";
-        let list = query("look for deliveries that wait", LIST).bind(most);
+            WHERE state = 'waiting' AND id > $1 ORDER BY id LIMIT $2";
+        let list = query("look for deliveries that wait", LIST)
+            .bind(Uuid::nil())
+            .bind(most);
         let rows = list.all(&mut self.reader().await?).await?;
         rows.iter().map(read).collect()
     }

@@ -61,7 +61,9 @@ pub(super) fn author(author: &Author) -> String {
             name(&author.name),
             line(&author.id, AGENT_BYTES)
         ),
-        AuthorKind::System => "Mooring".to_owned(),
+        AuthorKind::System if author.id.is_empty() => "Mooring".to_owned(),
+        // A schedule or a webhook: resource names, which hold nothing that could be taken for words of ours.
+        AuthorKind::System => format!("the {}", line(&author.name, NAME_BYTES)),
     }
 }
 

@@ -66,7 +66,8 @@ pub(super) fn author(author: &Author) -> String {
     match author.kind {
         AuthorKind::Member => author.name.clone(),
         AuthorKind::Agent => format!("{} (agent {})", author.name, author.id),
-        AuthorKind::System => "Mooring".to_owned(),
+        AuthorKind::System if author.id.is_empty() => "Mooring".to_owned(),
+        AuthorKind::System => author.name.clone(),
     }
 }
 
