@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use crds::AgentTask;
-use e2e::objects::{at, condition, is_true};
+use crds::{AgentQuota, AgentTask};
+use e2e::objects::{at, condition, draft, is_true};
 use e2e::script::Script;
 use e2e::story_within;
 use e2e::wait::Record;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
+use serde_json::json;
 
 const TASKS: usize = 30;
 const PODS: usize = 5;
@@ -25,6 +26,15 @@ async fn five_pods_serve_thirty_tasks_and_the_others_say_why_they_wait() -> Resu
         let (runtime, agent) = workspace.usual();
         workspace
             .prepare_with(&runtime.set("/spec/capacity/maxPods", PODS), &agent)
+            .await?;
+        // Room enough, but its tasks are claimed in turn then, as where workspaces share a cluster.
+        workspace
+            .create_object(&draft::<AgentQuota>(json!({
+                "apiVersion": "mooring.dev/v1alpha1",
+                "kind": "AgentQuota",
+                "metadata": {"name": crds::QUOTA_NAME},
+                "spec": {"maxConcurrent": TASKS},
+            })))
             .await?;
         let pods: Record<Pod> = workspace.record().await?;
         let tasks: Record<AgentTask> = workspace.record().await?;
