@@ -40,7 +40,10 @@ async fn connect(server: &Server, credential: &str) -> Result<Looker, u16> {
         .connect(name, stream)
         .await
         .unwrap();
-    let url = format!("wss://localhost:{}/api/v1/workspaces/team-a/live", server.port);
+    let url = format!(
+        "wss://localhost:{}/api/v1/workspaces/team-a/live",
+        server.port
+    );
     let mut request = url.into_client_request().unwrap();
     let bearer = format!("Bearer {credential}").parse().unwrap();
     request.headers_mut().insert("authorization", bearer);
@@ -228,6 +231,32 @@ both! {
         assert_eq!(quick.positions(300).await, (1..=count).collect::<Vec<_>>());
         // Nothing was lost for the slow one either: it had not fallen behind far enough for a gap.
         assert_eq!(slow.positions(300).await, (1..=count).collect::<Vec<_>>());
+        server.stop(&bed).await;
+    }
+
+    async fn who_reads_slowly_keeps_no_right_by_it(bed: Bed) {
+        let bed = bed.with(|parts| parts.limits.live_check = Duration::from_millis(20));
+        Voice::person(&bed, "ada").await;
+        let server = Server::start(&bed).await;
+        let attempt = bed.running("x").await;
+        // Far more than the system keeps for a connection that is not read.
+        let count = 300;
+        for seq in 1..=count {
+            let body = EventBody::Text { content: "x".repeat(limits::EVENT_BYTES - 200) };
+            let event = Event { seq, at: bed.now(), body };
+            bed.store.append(attempt, &[event], bed.now()).await.unwrap();
+        }
+        let mut looker = connect(&server, &bed.person("ada").await).await.unwrap();
+        looker.subscribe("t", task(attempt, 0)).await;
+        assert_eq!(looker.positions(1).await, [1]);
+        bed.people.deny_all();
+        bed.advance(Duration::from_secs(5));
+        let (mut last, mut ended) = (0, false);
+        while let Some(message) = looker.next().await {
+            last = message["item"]["position"].as_u64().unwrap_or(last);
+            ended |= message["code"] == "forbidden";
+        }
+        assert!(ended && last < count, "{ended} {last}");
         server.stop(&bed).await;
     }
 
