@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use cluster::command;
 use serde_json::Value;
 
+use super::install;
 use super::objects::{Objects, text};
 
 /// The API's address as a pod is told it, with what it takes to call it from this machine.
@@ -54,6 +55,21 @@ impl Api {
             .find(|entry| entry["name"] == "MOORING_API")
             .context("the pod lacks MOORING_API")?;
         let url = text(url, "/value").to_owned();
+        Self::at(objects, &url, &copy.authority)
+    }
+
+    /// Learns both from what is published for people.
+    pub(super) fn published(objects: &Objects<'_>) -> Result<Self> {
+        let mut kubectl = objects.kubectl();
+        kubectl.args(["get", "configmap", "mooring-api", "-o", "json"]);
+        kubectl.args(["--namespace", install::NAMESPACE]);
+        let map: Value = serde_json::from_str(&command::capture(&mut kubectl)?)?;
+        let (service, port) = (text(&map, "/data/service"), text(&map, "/data/port"));
+        let url = format!("https://{service}.{}.svc:{port}", install::NAMESPACE);
+        Self::at(objects, &url, text(&map, "/data/ca.crt"))
+    }
+
+    fn at(objects: &Objects<'_>, url: &str, authority: &str) -> Result<Self> {
         let (host, port) = url
             .trim_start_matches("https://")
             .split_once(':')
@@ -72,26 +88,55 @@ impl Api {
             "--namespace",
             namespace,
         ]))?;
-        let authority =
-            std::env::temp_dir().join(format!("mooring-demo-ca-{}.crt", std::process::id()));
-        std::fs::write(&authority, &copy.authority)?;
+        let file = std::env::temp_dir().join(format!("mooring-demo-ca-{}.crt", std::process::id()));
+        std::fs::write(&file, authority)?;
         Ok(Self {
             host: host.to_owned(),
             port: port.trim_end_matches('/').to_owned(),
-            url: url.clone(),
+            url: url.to_owned(),
             address,
-            authority,
+            authority: file,
         })
     }
 
     /// Asks who the bearer of the token is: the code of the answer.
     pub(super) fn whoami(&self, copy: &Copy) -> Result<String> {
+        let mut curl = self.curl();
+        curl.args(["--output", "/dev/null", "--write-out", "%{http_code}"]);
+        // On standard input, because everybody on the machine can read arguments.
+        curl.args(["--header", "@-"])
+            .arg(format!("{}/api/v1/whoami", self.url.trim_end_matches('/')));
+        command::capture_with(
+            curl.stdout(Stdio::piped()),
+            &format!("Authorization: Bearer {}\n", copy.token),
+        )
+    }
+}
+
+impl Api {
+    /// Sends JSON with these headers, none of which is a secret, and gives back the answer.
+    pub(super) fn post(&self, path: &str, headers: &[String], body: &str) -> Result<String> {
+        let mut curl = self.curl();
+        for header in headers {
+            curl.args(["--header", header]);
+        }
+        curl.args([
+            "--header",
+            "Content-Type: application/json",
+            "--fail-with-body",
+        ])
+        .args(["--data-binary", "@-"])
+        .arg(format!("{}{path}", self.url.trim_end_matches('/')));
+        command::capture_with(curl.stdout(Stdio::piped()), body)
+    }
+
+    fn curl(&self) -> Command {
         let Self {
-            url,
             host,
             port,
             address,
             authority,
+            ..
         } = self;
         let mut curl = Command::new("curl");
         curl.args([
@@ -99,24 +144,13 @@ impl Api {
             "--show-error",
             "--max-time",
             "5",
-            "--output",
-            "/dev/null",
-            "--write-out",
-            "%{http_code}",
+            "--noproxy",
+            "*",
         ]);
-        curl.arg("--cacert")
-            .arg(authority)
-            .arg("--noproxy")
-            .arg("*");
+        curl.arg("--cacert").arg(authority);
         curl.arg("--resolve")
             .arg(format!("{host}:{port}:{address}"));
-        // On standard input, because everybody on the machine can read arguments.
-        curl.args(["--header", "@-"])
-            .arg(format!("{}/api/v1/whoami", url.trim_end_matches('/')));
-        command::capture_with(
-            curl.stdout(Stdio::piped()),
-            &format!("Authorization: Bearer {}\n", copy.token),
-        )
+        curl
     }
 }
 

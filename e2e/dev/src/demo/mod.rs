@@ -1,6 +1,7 @@
 //! `cargo demo`: from a bare machine to a conversation that goes on in a new pod, shown as it happens.
 
 mod api;
+mod colleagues;
 mod install;
 mod objects;
 mod story;
@@ -90,13 +91,9 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     let objects = Objects::new(&cluster);
     let word = story::tell(&teller, &objects, &checkout, &images)?;
     let person = talk::Person::new(&cluster, moor)?;
-    talk::tell(
-        &teller,
-        &objects,
-        &person,
-        &checkout.join("e2e/demo"),
-        &word,
-    )?;
+    let examples = checkout.join("e2e/demo");
+    talk::tell(&teller, &objects, &person, &examples, &word)?;
+    colleagues::tell(&teller, &objects, &person, &examples)?;
     farewell(&cluster, &person)?;
     Ok(ExitCode::SUCCESS)
 }

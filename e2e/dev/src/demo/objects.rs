@@ -64,6 +64,22 @@ impl<'a> Objects<'a> {
             .context("read an object")
     }
 
+    /// Changes a part of an object.
+    pub(super) fn patch(&self, kind: &str, name: &str, patch: &str) -> Result<()> {
+        let mut kubectl = self.kubectl();
+        kubectl.args(["patch", kind, name, "--type", "merge", "--patch", patch]);
+        command::capture(&mut kubectl).map(drop)
+    }
+
+    /// A value of a Secret.
+    pub(super) fn secret(&self, name: &str, key: &str) -> Result<String> {
+        let template = format!("go-template={{{{index .data {key:?} | base64decode}}}}");
+        command::capture(
+            self.kubectl()
+                .args(["get", "secret", name, "-o", &template]),
+        )
+    }
+
     /// All objects of a kind.
     pub(super) fn list(&self, kind: &str) -> Result<Vec<Value>> {
         let found = command::capture(self.kubectl().args(["get", kind, "-o", "json"]))?;

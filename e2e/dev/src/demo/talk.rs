@@ -55,7 +55,16 @@ impl Person {
         command::capture(&mut moor)
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<Value> {
+    /// The thread of an issue, as moor shows it.
+    pub(super) fn show(&self, teller: &Teller, key: &str) -> Result<()> {
+        teller.tell("the thread, as moor shows it:")?;
+        for line in self.run(&["comment", "list", key])?.lines() {
+            teller.add(&format!("│ {line}"))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask(&self, arguments: &[&str]) -> Result<Value> {
         let said = self.run(&[&["--output", "json"], arguments].concat())?;
         serde_json::from_str(&said).context("read the answer of moor")
     }
@@ -98,10 +107,7 @@ pub(super) fn tell(
     let posted = person.ask(&["comment", "add", &key, "--parent", &root, "--body", &reply])?;
     let second = follow(teller, objects, &posted)?;
 
-    teller.tell("the thread, as moor shows it:")?;
-    for line in person.run(&["comment", "list", &key])?.lines() {
-        teller.add(&format!("│ {line}"))?;
-    }
+    person.show(teller, &key)?;
     let resumed = text(&second, "/status/resumed/session/answer");
     let summary = text(&second, "/status/result/summary");
     teller.add(&format!(
@@ -117,7 +123,7 @@ pub(super) fn tell(
 }
 
 /// Waits for the end of the task that a comment has queued.
-fn follow(teller: &Teller, objects: &Objects<'_>, posted: &Value) -> Result<Value> {
+pub(super) fn follow(teller: &Teller, objects: &Objects<'_>, posted: &Value) -> Result<Value> {
     let task = text(posted, "/wakes/0/task").to_owned();
     if task.is_empty() {
         bail!("the comment woke nobody: {}", posted["wakes"]);

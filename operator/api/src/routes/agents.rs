@@ -20,7 +20,7 @@ pub(super) async fn list_agents(
 ) -> Result<Answer<Page<AgentCard>>, Failure> {
     let namespace = &caller.workspace().namespace;
     let find = |after: &str, most| state.definitions.agents(namespace, after, most);
-    named_page(&query, find, |agent| card(agent)).map(Answer)
+    named_page(&query, find, card).map(Answer)
 }
 
 /// `GET members`.

@@ -19,7 +19,7 @@ pub(super) async fn list_skills(
 ) -> Result<Answer<Page<SkillCard>>, Failure> {
     let namespace = &caller.workspace().namespace;
     let find = |after: &str, most| state.definitions.skills(namespace, after, most);
-    named_page(&query, find, |skill| card(skill)).map(Answer)
+    named_page(&query, find, card).map(Answer)
 }
 
 /// `GET skills/{name}`.
