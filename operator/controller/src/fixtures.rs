@@ -86,6 +86,7 @@ pub(crate) fn running() -> Seen {
             created_at: at,
             deadline_at: None,
             suspended_at: None,
+            held: false,
             verdict: None,
             late_results: Vec::new(),
             resumed: None,

@@ -91,6 +91,7 @@ impl Store {
             }
             .into(),
             limits: wake::Limits::default(),
+            request: None,
         })
     }
 
@@ -130,6 +131,7 @@ impl Store {
             }
             .into(),
             limits: wake::Limits::default(),
+            request: None,
         })
     }
 

@@ -21,7 +21,10 @@ pub(crate) async fn keyed(bed: &Bed, user: &str, key: &str, path: &str, body: &V
     let request = Request::builder()
         .method(Method::POST)
         .uri(format!("/api/v1/workspaces/{NAMESPACE}{path}"))
-        .header("authorization", format!("Bearer {}", bed.person(user).await))
+        .header(
+            "authorization",
+            format!("Bearer {}", bed.person(user).await),
+        )
         .header("idempotency-key", key);
     bed.send(request.body(Body::from(body.to_string())).unwrap())
         .await
