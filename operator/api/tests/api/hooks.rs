@@ -35,9 +35,13 @@ async fn send(bed: &Bed, path: &str, headers: &[(&str, String)], body: &[u8]) ->
     let request = request.body(Body::from(body.to_vec())).unwrap();
     let response = bed.router.clone().oneshot(request).await.unwrap();
     let status = response.status().as_u16();
-    let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let bytes = axum::body::to_bytes(response.into_body(), 1 << 20)
+        .await
+        .unwrap();
     let answer: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-    let word = answer["delivery"].as_str().or(answer["error"]["code"].as_str());
+    let word = answer["delivery"]
+        .as_str()
+        .or(answer["error"]["code"].as_str());
     (status, word.unwrap_or_default().to_owned())
 }
 
@@ -50,7 +54,12 @@ fn signed(bed: &Bed, key: &SecretString, id: &str, body: &[u8]) -> Vec<(&'static
     ]
 }
 
-fn by_github(key: &SecretString, id: &str, event: &str, body: &[u8]) -> Vec<(&'static str, String)> {
+fn by_github(
+    key: &SecretString,
+    id: &str,
+    event: &str,
+    body: &[u8],
+) -> Vec<(&'static str, String)> {
     vec![
         (GITHUB_DELIVERY, id.to_owned()),
         (GITHUB_EVENT, event.to_owned()),
