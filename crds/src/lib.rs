@@ -17,8 +17,8 @@ mod agentquota;
 mod agentschedule;
 mod agentsession;
 mod agenttask;
-mod agentwebhook;
 mod agentteam;
+mod agentwebhook;
 mod assignee;
 pub mod conditions;
 pub mod labels;
@@ -45,9 +45,9 @@ pub use agentsession::{
 };
 pub use agenttask::{
     AgentTask, AgentTaskSpec, AgentTaskStatus, Answer, AttemptRecord, CauseKind, DesiredState,
-    EvidenceStatus, FailureStatus, ModelUsage, PromptSource, Requester, ResultStatus, ResumedStatus, RetryAdvice,
-    SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit, WaitingStatus,
-    condition as task_condition, reason as task_reason,
+    EvidenceStatus, FailureStatus, ModelUsage, PromptSource, Requester, ResultStatus,
+    ResumedStatus, RetryAdvice, SessionPolicy, TaskCause, TaskSession, TaskTimes, WaitingLimit,
+    WaitingStatus, condition as task_condition, reason as task_reason,
 };
 pub use agentteam::{AgentTeam, AgentTeamSpec, AgentTeamStatus, TeamMember, reason as team_reason};
 pub use agentwebhook::{

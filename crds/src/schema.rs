@@ -6,8 +6,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt as _;
 
 use crate::{
-    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, LoginRequest, Runtime,
-    Skill,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook,
+    LoginRequest, Runtime, Skill,
 };
 
 /// Every definition, in the form and order in which they are installed.

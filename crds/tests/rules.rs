@@ -12,8 +12,8 @@
 use std::collections::BTreeSet;
 
 use crds::{
-    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, LoginRequest, Runtime,
-    Skill,
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook,
+    LoginRequest, Runtime, Skill,
 };
 use kube::core::cel::{validate_cel, validate_cel_update};
 use serde::Deserialize;

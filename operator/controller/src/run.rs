@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use crate::context::{Context, Key};
 use crate::error::{Error, Retry};
 use crate::work::Done;
-use crate::{agent, claimer, quota, runtime, schedule, task, team, turns, watch, webhook, workspace};
+use crate::{
+    agent, claimer, quota, runtime, schedule, task, team, turns, watch, webhook, workspace,
+};
 
 /// Passes at the same time. More of them make a small control plane slower, not faster.
 const WORKERS: usize = 12;

@@ -7,8 +7,8 @@ use crate::catalog::{Standing, standing};
 use crate::context::{Context, Key};
 use crate::error::Error;
 use crate::schedule;
-use crate::webhook;
 use crate::watch::object_key;
+use crate::webhook;
 use crate::work::Done;
 
 /// Ids in one page.

@@ -31,7 +31,9 @@ pub fn result(result: &mut TaskResult) {
         .take_if(|session| !is_session(session));
     result.retired_sessions.retain(|id| is_session_id(id));
     result.retired_sessions.truncate(RETIRED);
-    result.usage.retain(|model, _| model.len() <= limits::MODEL_BYTES);
+    result
+        .usage
+        .retain(|model, _| model.len() <= limits::MODEL_BYTES);
     while result.usage.len() > limits::MODELS {
         result.usage.pop_last();
     }

@@ -208,7 +208,11 @@ mod tests {
         let one = text("uid", "alerts", 1);
         assert_eq!(one, text("uid", "alerts", 1));
         assert!(one.starts_with("mrw_") && one.len() == 47, "{one}");
-        for other in [text("uid", "alerts", 2), text("uida", "lerts", 1), text("uie", "alerts", 1)] {
+        for other in [
+            text("uid", "alerts", 2),
+            text("uida", "lerts", 1),
+            text("uie", "alerts", 1),
+        ] {
             assert_ne!(one, other);
         }
         assert!(Credential::parse(&one).is_none(), "it opens nothing else");

@@ -39,6 +39,9 @@ fn every_test_that_the_page_names_exists() {
             path.file_stem().is_some_and(|name| name == stem)
                 && fs::read_to_string(path).unwrap().contains(&declared)
         });
-        assert!(exists, "operator/docs/reports.md: there is no {stem}::{test}");
+        assert!(
+            exists,
+            "operator/docs/reports.md: there is no {stem}::{test}"
+        );
     }
 }

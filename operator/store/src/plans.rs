@@ -10,8 +10,8 @@ use std::sync::Mutex;
 
 use jiff::Timestamp;
 use protocol::{
-    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, Resumed, SessionPolicy, Subject,
-    TaskId, TaskResult, TokenUsage, Verdict,
+    AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, Resumed, SessionPolicy,
+    Subject, TaskId, TaskResult, TokenUsage, Verdict,
 };
 use sqlx::{ConnectOptions as _, Row as _};
 

@@ -137,7 +137,9 @@ pub(crate) fn read(row: &Row) -> Result<RunView, Error> {
         failure: outcome.as_ref().and_then(Outcome::class),
         message: outcome.and_then(message),
         cause: cause.transpose()?.or(elsewhere),
-        tokens: row.get::<Option<i64>>("tokens")?.map_or(0, i64::unsigned_abs),
+        tokens: row
+            .get::<Option<i64>>("tokens")?
+            .map_or(0, i64::unsigned_abs),
         usage: BTreeMap::new(),
         created: task.created_at,
         finished: task.closed_at,

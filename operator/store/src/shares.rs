@@ -128,11 +128,7 @@ async fn holders(on: impl Into<Conn<'_>>, namespace_uid: &str, most: u32) -> Res
     count.one(on).await?.u32("counted")
 }
 
-async fn waiting(
-    on: impl Into<Conn<'_>>,
-    namespace_uid: &str,
-    most: u32,
-) -> Result<u32, Error> {
+async fn waiting(on: impl Into<Conn<'_>>, namespace_uid: &str, most: u32) -> Result<u32, Error> {
     const COUNT: &str = "SELECT count(*) AS counted FROM (SELECT 1 FROM tasks WHERE namespace_uid = $1 \
         AND state = 'queued' LIMIT $2) AS counted";
     let count = query("count what waits in a workspace", COUNT)

@@ -8,7 +8,7 @@ use crate::life::{self, TaskEvent};
 use crate::sessions::SessionRow;
 use crate::tasks::{TaskRow, locked};
 use crate::writes::Write;
-use crate::{chats, Error, Store, WritePoint, attempts, sessions, wakes};
+use crate::{Error, Store, WritePoint, attempts, chats, sessions, wakes};
 
 impl Store {
     /// Sets the priority; says whether that changed it.

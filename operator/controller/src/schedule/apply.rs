@@ -109,7 +109,10 @@ fn tell_blocked(ctx: &Context, schedule: &AgentSchedule, saved: Option<&SavedIss
         for wake in &saved.wakes {
             if let WakeVerdict::Blocked { reason: why } = &wake.verdict {
                 let key = &saved.issue.key;
-                let note = format!("{key} was made, but {} was not woken: {why:?}", wake.recipient);
+                let note = format!(
+                    "{key} was made, but {} was not woken: {why:?}",
+                    wake.recipient
+                );
                 let grade = Grade::Warning;
                 ctx.events.record(schedule, grade, reason::NOT_WOKEN, note);
             }

@@ -63,7 +63,11 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
         let Some(step) = decide::step(&seen.facts, now) else {
             if status::write(ctx, &schedule, &seen, &told, now).await? {
                 // Only what the status names is heard of when it ends: it is seen once more, now that it is named.
-                schedule = ctx.caches.schedules.get(namespace, name).unwrap_or(schedule);
+                schedule = ctx
+                    .caches
+                    .schedules
+                    .get(namespace, name)
+                    .unwrap_or(schedule);
                 continue;
             }
             return Ok(Done::LookAgain(decide::look_again(&seen.facts, now)));

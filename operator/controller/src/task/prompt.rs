@@ -40,9 +40,12 @@ fn text(found: Option<ConfigMap>, from: &ConfigMapKeyRef) -> Result<String, Stri
     let ConfigMapKeyRef { name, key } = from;
     let found = found.ok_or_else(|| format!("There is no ConfigMap {name}: create it."))?;
     let text = found.data.unwrap_or_default().remove(key);
-    let text = text.ok_or_else(|| format!("ConfigMap {name} has no text under the key {key}: add it."))?;
+    let text =
+        text.ok_or_else(|| format!("ConfigMap {name} has no text under the key {key}: add it."))?;
     if text.trim().is_empty() {
-        return Err(format!("The key {key} of ConfigMap {name} is empty: say there what the agent is asked."));
+        return Err(format!(
+            "The key {key} of ConfigMap {name} is empty: say there what the agent is asked."
+        ));
     }
     if text.len() > limits::PROMPT_BYTES || text.contains('\0') {
         return Err(format!(

@@ -5,7 +5,10 @@ mod routes;
 
 use std::pin::pin;
 
-use crds::{AgentQuota, Agent, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill, labels};
+use crds::{
+    Agent, AgentQuota, AgentSchedule, AgentSession, AgentTask, AgentTeam, AgentWebhook, Runtime,
+    Skill, labels,
+};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;

@@ -1,6 +1,8 @@
 //! From changes to keys. Nothing is decided here: a key only says that someone should look.
 
-use crds::{AgentQuota, Agent, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill, labels};
+use crds::{
+    Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill, labels,
+};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use kube::ResourceExt as _;

@@ -195,7 +195,10 @@ async fn the_secrets_of_the_issues_repositories_are_in_the_pod_and_no_other_ones
         {"name": "docs", "url": "https://h/docs", "credentials": "git-app"},
         {"name": "open", "url": "https://h/open"},
     ]}));
-    store.create_project(&by, project.unwrap(), now).await.unwrap();
+    store
+        .create_project(&by, project.unwrap(), now)
+        .await
+        .unwrap();
     for (project, wanted) in [(Some("app"), 1), (None, 0)] {
         let new = NewIssue {
             title: "Sort the list".to_owned(),
@@ -215,7 +218,10 @@ async fn the_secrets_of_the_issues_repositories_are_in_the_pod_and_no_other_ones
                 .find(|pod| pod["metadata"]["labels"]["mooring.dev/task-id"] == label)
         };
         world.until("its pod is there", || pod().is_some()).await;
-        let volumes = pod().unwrap()["spec"]["volumes"].as_array().unwrap().clone();
+        let volumes = pod().unwrap()["spec"]["volumes"]
+            .as_array()
+            .unwrap()
+            .clone();
         let git: Vec<_> = volumes
             .iter()
             .filter_map(|volume| volume["secret"]["secretName"].as_str())

@@ -116,9 +116,8 @@ impl CauseKind {
             Self::Chat,
             Self::QuickIssue,
         ]
-           
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
     }
 }
 

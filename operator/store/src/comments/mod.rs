@@ -8,8 +8,8 @@ mod outside;
 mod post;
 mod read;
 
-pub use post::TASK_COMMENTS;
 pub(crate) use outside::{Outside, from_outside};
+pub use post::TASK_COMMENTS;
 pub(crate) use post::{has_room, say};
 pub(crate) use read::{read, select};
 

@@ -249,7 +249,11 @@ pub(super) struct Written<'a> {
     pub(super) now: Timestamp,
 }
 
-pub(super) async fn insert(write: &mut Write, issue: &Issue, written: Written<'_>) -> Result<(), Error> {
+pub(super) async fn insert(
+    write: &mut Write,
+    issue: &Issue,
+    written: Written<'_>,
+) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, task, \
         last_activity_at, parent, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $9)";
     const ANSWERED: &str = "UPDATE comments SET replies = replies + 1, last_activity_at = $2, resolved = $3 WHERE id = $1";

@@ -72,7 +72,9 @@ async fn deliveries(store: &Store, by: &Acting, now: Timestamp) {
             reference: Some("disk".to_owned()),
             comment: Some("again".to_owned()),
         };
-        let done = store.deliver(delivery, (by, becomes), &Everybody, now).await;
+        let done = store
+            .deliver(delivery, (by, becomes), &Everybody, now)
+            .await;
         done.unwrap();
     }
     store

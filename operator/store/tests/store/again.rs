@@ -1,8 +1,6 @@
 //! A run is asked for again, a task is put aside, and what agents cause is counted from the person's word on.
 
-use protocol::board::{
-    BlockedReason, CauseKind, InboxKind, IssueEdit, NewIssue, WakeVerdict,
-};
+use protocol::board::{BlockedReason, CauseKind, InboxKind, IssueEdit, NewIssue, WakeVerdict};
 use protocol::{FailureClass, Outcome, SessionPolicy, TaskId, TaskState};
 use store::{Again, Error};
 

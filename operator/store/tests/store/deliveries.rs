@@ -46,7 +46,10 @@ fn an_issue(title: &str, assignee: Option<&str>) -> Become {
 }
 
 async fn take(bed: &Bed, id: &str, second: i64) -> Delivery {
-    let took = bed.store.take_delivery(delivery(workspace(), id), at(second)).await;
+    let took = bed
+        .store
+        .take_delivery(delivery(workspace(), id), at(second))
+        .await;
     assert_eq!(took.unwrap(), Took::New);
     let mut waiting = bed.store.waiting_deliveries(9).await.unwrap();
     waiting.pop().unwrap()
@@ -139,7 +142,9 @@ both! {
 pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     let store = &bed.store;
     for id in ["issue", "nothing"] {
-        store.take_delivery(delivery(elsewhere(), id), at(1)).await?;
+        store
+            .take_delivery(delivery(elsewhere(), id), at(1))
+            .await?;
     }
     for one in store.waiting_deliveries(9).await? {
         let made = issues(bed, &elsewhere()).await;
@@ -147,7 +152,9 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
             store.end_delivery(one.id, Nothing::Ignored, "").await?;
         } else {
             let becomes = an_issue("disk", None);
-            store.deliver(&one, (&writer(&one), becomes), &AGENTS, at(2)).await?;
+            store
+                .deliver(&one, (&writer(&one), becomes), &AGENTS, at(2))
+                .await?;
         }
     }
     Ok(())

@@ -177,6 +177,12 @@ pub(crate) async fn spoken(bed: &Bed) {
     );
     let issues = bed.store.issues(&elsewhere(), &IssueQuery::default()).await;
     let issues = issues.unwrap().items;
-    assert_eq!(issues.iter().filter(|issue| issue.title == "nightly").count(), 1);
+    assert_eq!(
+        issues
+            .iter()
+            .filter(|issue| issue.title == "nightly")
+            .count(),
+        1
+    );
     assert_eq!(bed.store.schedule("uid-2").await.unwrap(), None);
 }

@@ -256,7 +256,9 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     }
     if runs.items.len() == 1 {
         let again = store::Again::Rerun;
-        store.do_again(&ada, first.id, again, &AGENTS, at(85)).await?;
+        store
+            .do_again(&ada, first.id, again, &AGENTS, at(85))
+            .await?;
     }
     let runs = store.runs_of_issue(&workspace(), &key, 9, None).await?;
     for run in runs.items {
