@@ -1,7 +1,7 @@
 //! Who can be woken, as the rules of waking ask for it where nobody calls: for schedules and deliveries.
 
 use kube::ResourceExt as _;
-use wake::{Access, AgentFacts, Directory, TeamFacts};
+use wake::{AgentFacts, Directory, TeamFacts};
 
 use crate::catalog::Catalog;
 use crate::watch::Caches;
@@ -25,19 +25,13 @@ impl<'a> Known<'a> {
 impl Directory for Known<'_> {
     fn agent(&self, name: &str) -> Option<AgentFacts> {
         let agent = self.catalog.agent(self.namespace, name)?;
-        let access = agent.spec.access.clone().map(|access| Access {
-            owner: access.owner,
-            users: access.invokers.users,
-            groups: access.invokers.groups,
-            agents: access.invokers.agents,
-        });
         Some(AgentFacts {
             display_name: agent
                 .spec
                 .display_name
                 .clone()
                 .unwrap_or_else(|| agent.name_any()),
-            access,
+            access: agent.spec.access.as_ref().map(Into::into),
         })
     }
 

@@ -15,6 +15,19 @@ pub struct Access {
     pub agents: Vec<String>,
 }
 
+/// As the Agent says it.
+impl From<&crds::Access> for Access {
+    fn from(stated: &crds::Access) -> Self {
+        let crds::Access { owner, invokers } = stated.clone();
+        Self {
+            owner,
+            users: invokers.users,
+            groups: invokers.groups,
+            agents: invokers.agents,
+        }
+    }
+}
+
 /// A user, with its groups as of its login.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {

@@ -20,23 +20,12 @@ impl<'a> Recipients<'a> {
     }
 }
 
-/// Who may wake an agent, as its object says.
-fn access(stated: &crds::Access) -> wake::Access {
-    let crds::Access { owner, invokers } = stated.clone();
-    wake::Access {
-        owner,
-        users: invokers.users,
-        groups: invokers.groups,
-        agents: invokers.agents,
-    }
-}
-
 impl wake::Directory for Recipients<'_> {
     fn agent(&self, name: &str) -> Option<wake::AgentFacts> {
         let agent = self.definitions.agent(self.namespace, name)?;
         Some(wake::AgentFacts {
             display_name: plain(package::display_name(&agent)),
-            access: agent.spec.access.as_ref().map(access),
+            access: agent.spec.access.as_ref().map(Into::into),
         })
     }
 
