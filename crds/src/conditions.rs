@@ -61,6 +61,14 @@ pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition.status == "True")
 }
 
+/// Whether the object is ready, and the reason where it says why not.
+#[must_use]
+pub fn readiness(conditions: &[Condition]) -> (bool, Option<String>) {
+    let ready = is_true(conditions, crate::READY);
+    let why = find(conditions, crate::READY).filter(|_| !ready);
+    (ready, why.map(|why| why.reason.clone()))
+}
+
 /// The conditions to write: what is wanted, in that order, then whatever others have put there. A transition
 /// time is kept where the value is unchanged, else it is `now`.
 #[must_use]

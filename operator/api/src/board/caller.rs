@@ -183,10 +183,14 @@ pub(super) async fn segment(
     let named = RawPathParams::from_request_parts(parts, state)
         .await
         .map_err(|_| Failure::not_found())?;
-    named
-        .iter()
+    path_part(&named, name).map(str::to_owned)
+}
+
+/// The same, of a path that the route was given.
+pub(crate) fn path_part<'a>(path: &'a RawPathParams, name: &str) -> Result<&'a str, Failure> {
+    path.iter()
         .find(|(key, _)| *key == name)
-        .map(|(_, value)| value.to_owned())
+        .map(|(_, value)| value)
         .ok_or_else(Failure::not_found)
 }
 

@@ -1,9 +1,9 @@
 //! What the routes of the board share: who may call them, what of the path they are given, what of a text is
 //! let in, pages, and who can be woken.
 //!
-//! A handler is given a [`BoardCaller`], an [`OnIssue`], an [`OnComment`], an [`OnTask`], an
-//! [`OnAttachment`], an [`OnProject`] or an [`OnEntry`]: each of them has been authorised for its [`Right`], and what lies outside the caller's scope is
-//! not there for it.
+//! A handler is given a [`BoardCaller`], an [`OnIssue`], an [`OnComment`], an [`OnTask`], an [`OnChat`], an
+//! [`OnAttachment`], an [`OnProject`] or an [`OnEntry`]: each of them has been authorised for its [`Right`], and
+//! what lies outside the caller's scope is not there for it.
 
 mod caller;
 mod chat;
@@ -16,7 +16,7 @@ mod scope;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use caller::{BoardCaller, issue_of};
+pub(crate) use caller::{BoardCaller, issue_of, path_part};
 pub(crate) use chat::{OnChat, check_private};
 pub(crate) use directory::Recipients;
 pub(crate) use door::{is_name, plain};

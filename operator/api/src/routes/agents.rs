@@ -2,7 +2,7 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
-use crds::{Agent, READY, conditions};
+use crds::{Agent, conditions};
 use kube::ResourceExt as _;
 use protocol::board::{AgentCard, Member, Page};
 
@@ -38,17 +38,14 @@ pub(super) async fn list_members(
 }
 
 fn card(agent: &Agent) -> AgentCard {
-    let conditions = agent
-        .status
-        .as_ref()
-        .map_or(&[][..], |status| &status.conditions);
-    let ready = conditions::is_true(conditions, READY);
-    let why = conditions::find(conditions, READY).filter(|_| !ready);
+    let status = agent.status.as_ref();
+    let (ready, reason) =
+        conditions::readiness(status.map_or(&[][..], |status| &status.conditions));
     AgentCard {
         name: agent.name_any(),
         display_name: plain(package::display_name(agent)),
         description: agent.spec.description.clone().map(plain),
         ready,
-        reason: why.map(|why| why.reason.clone()),
+        reason,
     }
 }

@@ -10,7 +10,7 @@ use protocol::limits;
 
 use crate::board::{
     BoardCaller, Filling, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue, OnTask,
-    PageQuery, check_private, is_name, limit,
+    PageQuery, check_private, is_name, limit, path_part,
 };
 use crate::body::Query;
 use crate::error::Failure;
@@ -78,9 +78,10 @@ pub(super) async fn usage_of_agent(
     path: RawPathParams,
     Query(query): Query<UsageQuery>,
 ) -> Result<Answer<UsageReport>, Failure> {
-    let named = path.iter().find(|(key, _)| *key == "name");
-    let name = named.map(|(_, name)| name).filter(|name| is_name(name));
-    let name = name.ok_or_else(Failure::not_found)?;
+    let name = path_part(&path, "name")?;
+    if !is_name(name) {
+        return Err(Failure::not_found());
+    }
     let workspace = caller.workspace();
     let report = state
         .store
@@ -104,9 +105,8 @@ pub(super) async fn get_text(
     State(state): State<Shared>,
     path: RawPathParams,
 ) -> Result<Response, Failure> {
-    let named = path.iter().find(|(key, _)| *key == "position");
-    let position = named.and_then(|(_, position)| position.parse().ok());
-    let position = position.ok_or_else(Failure::not_found)?;
+    let position = path_part(&path, "position")?.parse();
+    let position = position.map_err(|_| Failure::not_found())?;
     check_private(&state, on.caller.member()?, on.task).await?;
     let found = state
         .store

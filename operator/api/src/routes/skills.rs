@@ -6,7 +6,7 @@ use crds::Skill;
 use kube::ResourceExt as _;
 use protocol::board::{Page, SkillCard, SkillSource};
 
-use crate::board::{BoardCaller, GetSkills, ListSkills, PageQuery, named_page, plain};
+use crate::board::{BoardCaller, GetSkills, ListSkills, PageQuery, named_page, path_part, plain};
 use crate::body::Query;
 use crate::error::Failure;
 use crate::state::Shared;
@@ -29,8 +29,9 @@ pub(super) async fn get_skill(
     path: RawPathParams,
 ) -> Result<Answer<SkillCard>, Failure> {
     let namespace = &caller.workspace().namespace;
-    let named = path.iter().find(|(key, _)| *key == "name");
-    let skill = named.and_then(|(_, name)| state.definitions.skill(namespace, name));
+    let skill = state
+        .definitions
+        .skill(namespace, path_part(&path, "name")?);
     let skill = skill.ok_or_else(Failure::not_found)?;
     Ok(Answer(card(&skill)))
 }

@@ -2,12 +2,12 @@
 
 use axum::Json as Answer;
 use axum::extract::{RawPathParams, State};
-use crds::{AgentTeam, READY, conditions};
+use crds::{AgentTeam, conditions};
 use kube::ResourceExt as _;
 use protocol::board::{Page, TeamBriefing, TeamCard, TeamMember, TeamView};
 use store::TaskRow;
 
-use crate::board::{BoardCaller, GetTeams, ListTeams, PageQuery, named_page, plain};
+use crate::board::{BoardCaller, GetTeams, ListTeams, PageQuery, named_page, path_part, plain};
 use crate::body::Query;
 use crate::error::Failure;
 use crate::package;
@@ -31,8 +31,7 @@ pub(super) async fn get_team(
     path: RawPathParams,
 ) -> Result<Answer<TeamView>, Failure> {
     let namespace = &caller.workspace().namespace;
-    let named = path.iter().find(|(key, _)| *key == "name");
-    let team = named.and_then(|(_, name)| state.definitions.team(namespace, name));
+    let team = state.definitions.team(namespace, path_part(&path, "name")?);
     let team = team.ok_or_else(Failure::not_found)?;
     Ok(Answer(TeamView {
         card: card(&team),
@@ -58,19 +57,16 @@ pub(super) async fn led(state: &Inner, task: &TaskRow) -> Result<Option<TeamBrie
 }
 
 fn card(team: &AgentTeam) -> TeamCard {
-    let conditions = team
-        .status
-        .as_ref()
-        .map_or(&[][..], |status| &status.conditions);
-    let ready = conditions::is_true(conditions, READY);
-    let why = conditions::find(conditions, READY).filter(|_| !ready);
+    let status = team.status.as_ref();
+    let (ready, reason) =
+        conditions::readiness(status.map_or(&[][..], |status| &status.conditions));
     TeamCard {
         name: team.name_any(),
         display_name: display_name(team),
         description: team.spec.description.clone().map(plain),
         leader: team.spec.leader.clone(),
         ready,
-        reason: why.map(|why| why.reason.clone()),
+        reason,
     }
 }
 
