@@ -193,6 +193,17 @@ fn count() -> impl TypedValueParser<Value = u32> {
     clap::value_parser!(u32).range(1..=i64::from(limits::PAGE_ITEMS))
 }
 
+/// A name of something of this kind that Kubernetes keeps: it goes into the path as it is.
+fn resource_name(kind: &str, given: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if (1..=40).contains(&given.len()) && given.chars().all(fits) {
+        return Ok(given.to_owned());
+    }
+    Err(format!(
+        "a {kind}'s name has up to 40 lower-case letters, digits and hyphens; `moor {kind} list` shows them"
+    ))
+}
+
 /// A status, its words joined in either way.
 fn status() -> impl TypedValueParser<Value = IssueStatus> {
     let words = IssueStatus::ALL.map(|status| {
@@ -201,4 +212,17 @@ fn status() -> impl TypedValueParser<Value = IssueStatus> {
     });
     PossibleValuesParser::new(words)
         .try_map(|word| IssueStatus::parse(&word.replace('-', "_")).ok_or("this is no status"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_go_into_a_path() {
+        for wrong in ["", "..", "a/b", "A", "a?b"] {
+            assert!(resource_name("team", wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(resource_name("team", "core-2").as_deref(), Ok("core-2"));
+    }
 }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use protocol::board::SkillCard;
 
-use super::Part;
+use super::{Part, resource_name};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
@@ -19,7 +19,7 @@ pub(crate) enum Verb {
     /// Shows what a skill is made of.
     Get {
         /// Its name.
-        #[arg(value_parser = name)]
+        #[arg(value_parser = |given: &str| resource_name("skill", given))]
         name: String,
     },
 }
@@ -38,15 +38,6 @@ impl Verb {
             }
         }
     }
-}
-
-/// A resource name: it goes into the path as it is.
-fn name(given: &str) -> Result<String, String> {
-    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    if (1..=40).contains(&given.len()) && given.chars().all(fits) {
-        return Ok(given.to_owned());
-    }
-    Err("a skill's name has up to 40 lower-case letters, digits and hyphens; `moor skill list` shows them".to_owned())
 }
 
 fn table(skills: &[SkillCard]) -> Table<2> {
