@@ -1,7 +1,7 @@
 //! Workspaces: a namespace's row at first use, and who acts in it.
 
 use protocol::TaskId;
-use protocol::board::{Author, IssueKey};
+use protocol::board::{Author, AuthorKind, IssueKey};
 use wake::Person;
 
 use crate::Error;
@@ -36,6 +36,22 @@ pub struct Acting {
 }
 
 impl Acting {
+    /// Mooring itself, for what is no person and no agent: a schedule, or a webhook.
+    #[must_use]
+    pub fn mooring(workspace: &WorkspaceRef, kind: &str, name: &str) -> Self {
+        Self {
+            workspace: workspace.clone(),
+            author: Author {
+                kind: AuthorKind::System,
+                id: format!("{kind}/{name}"),
+                name: format!("{kind} {name}"),
+            },
+            task: None,
+            user: None,
+            groups: Vec::new(),
+        }
+    }
+
     /// The person, with its groups.
     pub(crate) fn person(&self) -> Option<Person> {
         self.user.as_ref().map(|user| Person {

@@ -10,8 +10,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use protocol::board::{
-    Author, AuthorKind, IssueEdit, IssueKey, IssueStatus, NewIssue, Recipient, RecipientKind,
-    SavedIssue, WakeVerdict,
+    IssueEdit, IssueKey, IssueStatus, NewIssue, Recipient, RecipientKind, SavedIssue, WakeVerdict,
 };
 use protocol::{AttemptId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 use store::{Acting, Fired, ScheduleRef};
@@ -24,11 +23,10 @@ use crate::directory::Known;
 use crate::error::Error;
 use crate::events::Grade;
 use crate::kube_reads;
-use crate::kube_writes::{KubePoint, Target};
+use crate::kube_writes::KubePoint;
+use crate::task::apply;
+use crate::task::build::TTL_SECONDS;
 use crate::watch;
-
-/// How long a task stays after its end, in seconds: a week, as those that are woken on issues.
-const TTL_SECONDS: i32 = 7 * 24 * 3600;
 
 /// What a step led to.
 pub(super) enum Next {
@@ -143,17 +141,7 @@ pub(crate) fn recipient(assignee: &Assignee) -> Recipient {
 
 /// The schedule as who writes.
 fn acting(on: &ScheduleRef) -> Acting {
-    Acting {
-        workspace: on.workspace.clone(),
-        author: Author {
-            kind: AuthorKind::System,
-            id: format!("schedule/{}", on.name),
-            name: format!("schedule {}", on.name),
-        },
-        task: None,
-        user: None,
-        groups: Vec::new(),
-    }
+    Acting::mooring(&on.workspace, "schedule", &on.name)
 }
 
 /// Makes the AgentTask of a time, unless it is there.
@@ -249,29 +237,11 @@ async fn replace(ctx: &Context, seen: &Seen, now: Timestamp) -> Result<(), Error
 
 /// An AgentTask that is gone is a cancelled one; the store keeps its history.
 async fn delete_task(ctx: &Context, namespace: &str, name: &str) -> Result<(), Error> {
-    let Some(uid) = ctx
-        .caches
-        .tasks
-        .get(namespace, name)
-        .and_then(|task| task.uid())
-    else {
+    let task = ctx.caches.tasks.get(namespace, name);
+    let Some(uid) = task.and_then(|task| task.uid()) else {
         return Ok(());
     };
-    let target = Target {
-        namespace,
-        name,
-        uid: Some(&uid),
-        grace_seconds: None,
-    };
-    match ctx
-        .writes
-        .delete::<AgentTask>(KubePoint::DeleteTask, &target)
-        .await
-    {
-        Ok(()) => Ok(()),
-        Err(error) if error.is_not_found() || error.is_conflict() => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    apply::delete(ctx, (namespace, name), Some(&uid)).await
 }
 
 async fn drop_issue(

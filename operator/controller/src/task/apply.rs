@@ -332,10 +332,25 @@ fn wake_lanes(ctx: &Context, seen: &Seen) {
 /// Removes an object whose time to live is over; the store remembers, so that the same one is not run again.
 async fn remove(ctx: &Context, seen: &Seen, now: Timestamp) -> Result<(), Error> {
     ctx.store.expire(seen.row.id, now).await?;
+    let object = &seen.row.object;
+    delete(
+        ctx,
+        (&object.namespace, &object.name),
+        object.uid.as_deref(),
+    )
+    .await
+}
+
+/// Deletes an AgentTask. It may be gone already, or be another one by now.
+pub(crate) async fn delete(
+    ctx: &Context,
+    (namespace, name): (&str, &str),
+    uid: Option<&str>,
+) -> Result<(), Error> {
     let target = Target {
-        namespace: &seen.row.object.namespace,
-        name: &seen.row.object.name,
-        uid: seen.row.object.uid.as_deref(),
+        namespace,
+        name,
+        uid,
         grace_seconds: None,
     };
     match ctx

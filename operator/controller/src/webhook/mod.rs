@@ -14,7 +14,6 @@ use crds::{AgentWebhook, labels, names};
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
-use protocol::board::{Author, AuthorKind};
 use secrecy::ExposeSecret as _;
 use store::{Acting, Delivery, Nothing};
 
@@ -180,15 +179,5 @@ async fn deliver_one(ctx: &Context, delivery: &Delivery) -> Result<(), Error> {
 
 /// The webhook as who writes.
 fn acting(delivery: &Delivery) -> Acting {
-    Acting {
-        workspace: delivery.workspace.clone(),
-        author: Author {
-            kind: AuthorKind::System,
-            id: format!("webhook/{}", delivery.webhook),
-            name: format!("webhook {}", delivery.webhook),
-        },
-        task: None,
-        user: None,
-        groups: Vec::new(),
-    }
+    Acting::mooring(&delivery.workspace, "webhook", &delivery.webhook)
 }

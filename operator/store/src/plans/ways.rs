@@ -1,7 +1,7 @@
 //! What comes by the clock and from outside.
 
 use jiff::{Timestamp, ToSpan as _};
-use protocol::board::{Author, AuthorKind, NewIssue};
+use protocol::board::NewIssue;
 
 use super::board::Everybody;
 use crate::{Acting, Become, Fired, NewDelivery, Nothing, ScheduleRef, Store};
@@ -13,15 +13,7 @@ pub(super) async fn live(store: &Store, by: &Acting, now: Timestamp) {
         name: "nightly".to_owned(),
         workspace: by.workspace.clone(),
     };
-    let by = Acting {
-        author: Author {
-            kind: AuthorKind::System,
-            id: "schedule/nightly".to_owned(),
-            name: "schedule nightly".to_owned(),
-        },
-        user: None,
-        ..by.clone()
-    };
+    let by = Acting::mooring(&by.workspace, "schedule", "nightly");
     store
         .heed_schedule(&on, "@hourly Etc/UTC", now)
         .await

@@ -1,6 +1,6 @@
 //! Who may wake an agent: the person at the top of the chain counts, with the groups of its login.
 
-use protocol::board::{Author, AuthorKind, NewComment, NewIssue, Posted};
+use protocol::board::{NewComment, NewIssue, Posted};
 use protocol::{CommentId, Outcome};
 use store::{Acting, Error};
 use wake::{Access, AgentFacts, Directory};
@@ -51,17 +51,7 @@ async fn person(scene: &Scene, user: &str, groups: &[&str]) -> Acting {
 
 /// Mooring itself, for a schedule or a delivery.
 fn mooring() -> Acting {
-    Acting {
-        workspace: workspace(),
-        author: Author {
-            kind: AuthorKind::System,
-            id: String::new(),
-            name: "nightly".to_owned(),
-        },
-        task: None,
-        user: None,
-        groups: Vec::new(),
-    }
+    Acting::mooring(&workspace(), "schedule", "nightly")
 }
 
 async fn say(

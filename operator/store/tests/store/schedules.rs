@@ -1,6 +1,6 @@
 //! Times of schedules: each begins once, whoever asks and whatever crashes.
 
-use protocol::board::{Author, AuthorKind, IssueQuery, NewIssue, WakeVerdict};
+use protocol::board::{IssueQuery, NewIssue, WakeVerdict};
 use protocol::{FailureClass, TaskId};
 use store::{Acting, Error, Fired, ScheduleRef, ScheduleRow, WorkspaceRef};
 
@@ -20,17 +20,7 @@ fn schedule(uid: &str, workspace: WorkspaceRef) -> ScheduleRef {
 
 /// A schedule as who writes.
 fn writer(on: &ScheduleRef) -> Acting {
-    Acting {
-        workspace: on.workspace.clone(),
-        author: Author {
-            kind: AuthorKind::System,
-            id: "schedule/nightly".to_owned(),
-            name: "schedule nightly".to_owned(),
-        },
-        task: None,
-        user: None,
-        groups: Vec::new(),
-    }
+    Acting::mooring(&on.workspace, "schedule", "nightly")
 }
 
 async fn row(bed: &Bed, on: &ScheduleRef) -> ScheduleRow {

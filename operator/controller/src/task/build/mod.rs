@@ -19,6 +19,7 @@ pub use claim::claim;
 pub use pod::{Install, PodParts, backstop_seconds, pod};
 pub use secret::secret;
 pub use session::session;
+pub(crate) use task::TTL_SECONDS;
 pub use task::task;
 
 /// Who a child belongs to.

@@ -8,9 +8,9 @@ use store::TaskRow;
 
 use super::{Kin, meta};
 
-/// How long it stays after its end, in seconds: a week. Nothing is lost with it, the store keeps the history, and
+/// How long one that Mooring makes stays after its end, in seconds: a week. Nothing is lost with it, the store keeps the history, and
 /// a workspace in which people talk would else fill the cluster with objects.
-const TTL_SECONDS: i32 = 7 * 24 * 3600;
+pub(crate) const TTL_SECONDS: i32 = 7 * 24 * 3600;
 
 /// The object. Nobody owns it; the label says which row it is of.
 #[must_use]
