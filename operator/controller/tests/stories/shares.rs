@@ -320,13 +320,13 @@ async fn the_next_task_of_a_session_is_claimed_at_once() {
                 panic!("changes were missed");
             };
             let row = operator.ctx.store.task(task).await.unwrap().unwrap();
-            match row.state {
-                TaskState::Finished => released = Some(std::time::Instant::now()),
-                TaskState::Claimed if released.is_some() => {
-                    took.push(released.take().unwrap().elapsed());
-                    claimed += 1;
-                }
-                _ => {}
+            if row.state == TaskState::Finished {
+                released = Some(std::time::Instant::now());
+            } else if row.state == TaskState::Claimed
+                && let Some(released) = released.take()
+            {
+                took.push(released.elapsed());
+                claimed += 1;
             }
         }
         operator.stop().await;

@@ -13,10 +13,11 @@ async fn until(bed: &Bed, live: &mut Live) -> Vec<LiveChange> {
     let mut told = Vec::new();
     loop {
         let next = tokio::time::timeout(DEADLINE, live.next()).await;
-        match next.expect("in time").expect("an open store") {
-            LiveChange::Task(task) if task == mark => return told,
-            change => told.push(change),
+        let change = next.expect("in time").expect("an open store");
+        if change == LiveChange::Task(mark) {
+            return told;
         }
+        told.push(change);
     }
 }
 
