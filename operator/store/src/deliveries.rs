@@ -119,12 +119,14 @@ impl Store {
         const INSERT: &str = "INSERT INTO deliveries (id, namespace, namespace_uid, webhook, delivery, event, body_hash, \
             body, state, received_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'waiting', $9) ON CONFLICT DO NOTHING";
         const AGAIN: &str = "UPDATE deliveries SET state = 'waiting', body = $4, event = $5, remark = '' \
-            WHERE namespace_uid = $1 AND webhook = $2 AND delivery = $3 AND state = 'failed'";
+            WHERE namespace_uid = $1 AND webhook = $2 AND delivery = $3 AND state = 'failed' \
+            AND (body_hash IS NULL OR body_hash = $6)";
         let id = new_id(now)?;
         let mut write = self.write(WritePoint::TakeDelivery).await?;
         check_room(&mut write, &new).await?;
         forget_old(&mut write, now).await?;
         let uid = new.workspace.namespace_uid.as_str();
+        let hash = new.body_hash.map(|hash| hash.to_vec());
         let insert = query("take a delivery", INSERT)
             .bind(id)
             .bind(new.workspace.namespace.as_str())
@@ -132,7 +134,7 @@ impl Store {
             .bind(new.webhook.as_str())
             .bind(new.delivery.as_str())
             .bind(new.event.as_str())
-            .bind(new.body_hash.map(|hash| hash.to_vec()))
+            .bind(hash.clone())
             .bind(new.body.clone())
             .bind(now);
         let mut took = insert.execute(&mut write).await?;
@@ -142,7 +144,9 @@ impl Store {
                 .bind(new.webhook.as_str())
                 .bind(new.delivery.as_str())
                 .bind(new.body)
-                .bind(new.event.as_str());
+                .bind(new.event.as_str())
+                // An id that nobody signed brings no other body in, which may have been dealt with before.
+                .bind(hash);
             took = again.execute(&mut write).await?;
         }
         if took > 0 {

@@ -1,6 +1,6 @@
 //! What webhooks deliver: stored once, dealt with once.
 
-use protocol::board::{Author, AuthorKind, CommentQuery, Issue, IssueQuery, NewIssue};
+use protocol::board::{CommentQuery, Issue, IssueQuery, NewIssue};
 use store::{
     Acting, Become, Delivery, Error, NewDelivery, Nothing, Took, WAITING_DELIVERIES, WorkspaceRef,
 };
@@ -20,17 +20,7 @@ fn delivery(workspace: WorkspaceRef, id: &str) -> NewDelivery {
 }
 
 fn writer(on: &Delivery) -> Acting {
-    Acting {
-        workspace: on.workspace.clone(),
-        author: Author {
-            kind: AuthorKind::System,
-            id: "webhook/alerts".to_owned(),
-            name: "webhook alerts".to_owned(),
-        },
-        task: None,
-        user: None,
-        groups: Vec::new(),
-    }
+    Acting::mooring(&on.workspace, "webhook", "alerts")
 }
 
 fn an_issue(title: &str, assignee: Option<&str>) -> Become {
@@ -91,6 +81,19 @@ both! {
         let again = bed.store.take_delivery(delivery(workspace(), "one"), at(3)).await;
         assert_eq!(again.unwrap(), Took::Known);
         assert!(bed.store.last_delivery(&workspace().namespace_uid, "alerts").await.unwrap().unwrap().taken);
+    }
+
+    async fn under_the_id_of_one_that_failed_comes_no_other_body(bed: Bed) {
+        let hashed = |id: &str, hash: u8| NewDelivery { body_hash: Some([hash; 32]), ..delivery(workspace(), id) };
+        let take = async |new| bed.store.take_delivery(new, at(1)).await.unwrap();
+        for (id, hash, how) in [("done", 1, Nothing::Ignored), ("failed", 2, Nothing::Failed)] {
+            assert_eq!(take(hashed(id, hash)).await, Took::New);
+            let waits = bed.store.waiting_deliveries(9).await.unwrap().remove(0);
+            bed.store.end_delivery(waits.id, how, "").await.unwrap();
+        }
+        assert_eq!(take(hashed("failed", 1)).await, Took::Known);
+        assert_eq!(bed.store.waiting_deliveries(9).await.unwrap(), []);
+        assert_eq!(take(hashed("failed", 2)).await, Took::New);
     }
 
     async fn a_reference_is_one_issue_and_one_thread(bed: Bed) {
