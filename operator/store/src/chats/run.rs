@@ -133,7 +133,7 @@ pub(crate) async fn ended(
     }
     let (kind, body) = match failure {
         None => said(over.verdict),
-        Some(_) => (ChatMessageKind::Failed, ""),
+        Some(_) => (ChatMessageKind::Failed, String::new()),
     };
     let author = Author {
         kind: AuthorKind::Agent,
@@ -144,7 +144,7 @@ pub(crate) async fn ended(
         chat,
         kind,
         author: &author,
-        body,
+        body: &body,
         task: Some(task),
         failure,
         now: over.now,
@@ -154,10 +154,11 @@ pub(crate) async fn ended(
 }
 
 /// What a run that succeeded has said.
-fn said(verdict: &Verdict) -> (ChatMessageKind, &str) {
+fn said(verdict: &Verdict) -> (ChatMessageKind, String) {
     let output = verdict.result.as_ref().map(|result| result.output.trim());
     match output {
-        None | Some("" | NO_RESPONSE) => (ChatMessageKind::NoResponse, ""),
-        Some(text) => (ChatMessageKind::Message, text),
+        None | Some("" | NO_RESPONSE) => (ChatMessageKind::NoResponse, String::new()),
+        // A task whose answer the database refuses would never be over.
+        Some(text) => (ChatMessageKind::Message, text.replace('\0', "\u{fffd}")),
     }
 }

@@ -159,6 +159,30 @@ both! {
         scene.bed.sound().await;
     }
 
+    async fn a_chat_in_which_as_many_wait_as_may_goes_on(bed: Bed) {
+        let scene = Scene::new(bed).await;
+        for number in 1..limits::CHAT_WAITING {
+            scene.send(&number.to_string(), at(2)).await.unwrap();
+        }
+        let (attempt, _) = scene.begin().await;
+        scene.bed.finish(attempt, failed(FailureClass::ProviderServerError)).await;
+        // Nothing is queued that could take them in.
+        scene.send("Again", at(40)).await.unwrap();
+        let refused = scene.send("and again", at(41)).await;
+        assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+        let (_, cause) = scene.begin().await;
+        assert_eq!(bodies(&cause).last(), Some(&"Again"));
+        scene.bed.sound().await;
+    }
+
+    async fn an_answer_that_no_database_takes_ends_its_task(bed: Bed) {
+        let scene = Scene::new(bed).await;
+        let (attempt, _) = scene.begin().await;
+        scene.bed.finish(attempt, said("a\0b")).await;
+        assert_eq!(scene.words().await.pop().map(|(.., words)| words), Some("a\u{fffd}b".to_owned()));
+        scene.bed.sound().await;
+    }
+
     async fn a_second_attempt_is_given_what_the_first_one_was(bed: Bed) {
         let scene = Scene::new(bed).await;
         let (attempt, first) = scene.begin().await;
