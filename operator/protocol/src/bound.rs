@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(given.provider_session, None);
         assert_eq!(
             (given.retired_sessions.len(), given.usage.len()),
-            (RETIRED, MODELS)
+            (RETIRED, limits::MODELS)
         );
     }
 
