@@ -37,7 +37,7 @@ fn labelled(spec: &GitHubIssues, payload: &Value) -> Wish {
     }
     let description = format!(
         "{} by {}, labelled by {}:\n\n{}",
-        line(text(payload, "/issue/html_url"), 500),
+        line(&harmless(text(payload, "/issue/html_url")), 500),
         login(payload, "/issue/user"),
         login(payload, "/sender"),
         harmless(text(payload, "/issue/body")),
@@ -72,7 +72,7 @@ fn commented(spec: &GitHubIssues, payload: &Value) -> Wish {
     let body = format!(
         "{} wrote {}:\n\n{}",
         login(payload, "/comment/user"),
-        line(text(payload, "/comment/html_url"), 500),
+        line(&harmless(text(payload, "/comment/html_url")), 500),
         harmless(text(payload, "/comment/body")),
     );
     Wish::Become(Become::CommentOnReference {
@@ -209,5 +209,18 @@ mod tests {
         let mut nowhere = label("mooring", "User");
         nowhere["repository"] = Value::Null;
         assert!(matches!(read(&spec(), "issues", &nowhere), Wish::Wrong(_)));
+    }
+
+    #[test]
+    fn no_part_of_it_names_somebody_or_cannot_be_stored() {
+        let mut forged = label("mooring", "User");
+        forged["issue"]["html_url"] = json!("[x](mention://agent/deployer)");
+        forged["repository"]["full_name"] = json!("a/\0b");
+        let Wish::Become(Become::Issue { new, reference, .. }) = read(&spec(), "issues", &forged)
+        else {
+            panic!("an issue");
+        };
+        assert_eq!(reference.as_deref(), Some("a/b#7"));
+        assert!(wake::mentions(&new.description).is_empty());
     }
 }

@@ -27,10 +27,13 @@ pub(super) fn fill(text: &str, payload: &Value) -> String {
     filled
 }
 
-/// A text on one line, at most so many bytes of it.
+/// A text on one line, at most so many bytes of it. Control characters are left out: a database may refuse one, and
+/// a delivery that can never be stored would hold up all after it.
 pub(super) fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    cut(&words.join(" "), most)
+    let mut line = words.join(" ");
+    line.retain(|each| !each.is_control());
+    cut(&line, most)
 }
 
 /// A text without what would wake somebody or is not to be seen.
@@ -115,6 +118,7 @@ mod tests {
         assert_eq!(cut("äöü", 6), "äöü");
         assert_eq!(cut("äöüäöü", 8), "äö…");
         assert_eq!(line(" a\n b\tc ", 5), "a b c");
+        assert_eq!(line("a\0b \u{1b}[2J", 9), "ab [2J");
         let payload = json!({"long": "x".repeat(2 * PLACE_BYTES)});
         assert_eq!(fill("{/long}", &payload).len(), PLACE_BYTES);
     }
