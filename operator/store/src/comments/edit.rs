@@ -198,7 +198,8 @@ async fn renew(
     }
     // Whom it meant already and did not wake was left out by its author, or held back, when it was written.
     meant.retain(|target| !meant_before.iter().any(|before| before.is_same(target)));
-    let chain = wakes::chain(write, author, by.person(), before.task).await?;
+    // By the right of who is behind the edit: another person may have been behind the comment of an agent.
+    let chain = wakes::chain(write, author, by.person(), by.task).await?;
     let begin = Begin {
         workspace: &by.workspace,
         issue,

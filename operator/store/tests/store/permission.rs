@@ -1,6 +1,6 @@
 //! Who may wake an agent: the person at the top of the chain counts, with the groups of its login.
 
-use protocol::board::{NewComment, NewIssue, Posted};
+use protocol::board::{CommentEdit, NewComment, NewIssue, Posted};
 use protocol::{CommentId, Outcome};
 use store::{Acting, Error};
 use wake::{Access, AgentFacts, Directory};
@@ -124,6 +124,22 @@ both! {
                 scene.end(attempt, Outcome::Succeeded).await;
             }
         }
+        scene.bed.sound().await;
+    }
+
+    async fn an_old_comment_is_edited_with_the_right_of_who_is_behind_the_edit(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let (dora, eve) = (person(&scene, "dora", &["dev"]).await, person(&scene, "eve", &[]).await);
+        let root = say(&mut scene, &dora, &to("reviewer"), None, &CLOSED).await.comment.id;
+        let (run, reviewer) = scene.begin().await;
+        let old = say(&mut scene, &reviewer, "Done.", Some(root), &CLOSED).await.comment.id;
+        scene.end(run, Outcome::Succeeded).await;
+        say(&mut scene, &eve, &to("reviewer"), None, &CLOSED).await;
+        let (_, reviewer) = scene.begin().await;
+        let edit = CommentEdit { body: to("writer"), revision: None };
+        let now = scene.tick();
+        let edited = scene.bed.store.edit_comment(&reviewer, old, edit, &CLOSED, now).await.unwrap();
+        assert_eq!(verdicts(&edited.wakes), writer("notAvailable"));
         scene.bed.sound().await;
     }
 
