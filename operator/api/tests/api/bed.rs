@@ -1,14 +1,12 @@
 //! A server and its store for each test, and short words for what the tests do with them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use api::{ApiState, Authority, Definitions, Limits, Mode, Parts, Readiness};
 use axum::Router;
 use axum::body::Body;
-use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 use http::{HeaderMap, Method, Request, StatusCode};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
@@ -21,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use uuid::Uuid;
 
+use crate::cluster::Cluster;
 use crate::people::People;
 
 /// Longer than anything here takes; a test that waits this long has failed.
@@ -51,112 +50,6 @@ macro_rules! both {
     };
 }
 pub(crate) use both;
-
-/// What the cluster defines, as a test says.
-#[derive(Default)]
-pub(crate) struct Cluster {
-    pub(crate) tasks: Mutex<HashMap<String, Arc<AgentTask>>>,
-    pub(crate) agents: Mutex<HashMap<String, Arc<Agent>>>,
-    pub(crate) runtimes: Mutex<HashMap<String, Arc<Runtime>>>,
-    pub(crate) teams: Mutex<BTreeMap<String, Arc<AgentTeam>>>,
-    pub(crate) skills: Mutex<BTreeMap<String, Arc<Skill>>>,
-    pub(crate) webhooks: Mutex<BTreeMap<String, Arc<AgentWebhook>>>,
-    pub(crate) requires_originator: AtomicBool,
-    pub(crate) max_queued: Mutex<Option<u32>>,
-    pub(crate) is_being_listed: AtomicBool,
-}
-
-impl Definitions for Cluster {
-    fn is_complete(&self) -> bool {
-        !self.is_being_listed.load(Ordering::Acquire)
-    }
-
-    fn task(&self, namespace: &str, name: &str) -> Option<Arc<AgentTask>> {
-        self.tasks
-            .lock()
-            .unwrap()
-            .get(name)
-            .filter(|_| namespace == NAMESPACE)
-            .cloned()
-    }
-
-    fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Agent>> {
-        self.agents
-            .lock()
-            .unwrap()
-            .get(name)
-            .filter(|_| namespace == NAMESPACE)
-            .cloned()
-    }
-
-    fn runtime(&self, namespace: &str, name: &str) -> Option<Arc<Runtime>> {
-        self.runtimes
-            .lock()
-            .unwrap()
-            .get(name)
-            .filter(|_| namespace == NAMESPACE)
-            .cloned()
-    }
-
-    fn agents(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Agent>> {
-        let agents = self.agents.lock().unwrap();
-        let mut names: Vec<_> = agents
-            .keys()
-            .filter(|name| namespace == NAMESPACE && name.as_str() > after)
-            .collect();
-        names.sort_unstable();
-        let first = names.into_iter().take(most);
-        first.map(|name| Arc::clone(&agents[name])).collect()
-    }
-
-    fn team(&self, namespace: &str, name: &str) -> Option<Arc<AgentTeam>> {
-        let teams = self.teams.lock().unwrap();
-        teams.get(name).filter(|_| namespace == NAMESPACE).cloned()
-    }
-
-    fn teams(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentTeam>> {
-        let teams = self.teams.lock().unwrap();
-        let there = teams
-            .iter()
-            .filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
-        there.take(most).map(|(_, team)| Arc::clone(team)).collect()
-    }
-
-    fn requires_originator(&self, _namespace: &str) -> bool {
-        self.requires_originator.load(Ordering::Acquire)
-    }
-
-    fn max_queued(&self, namespace: &str) -> Option<u32> {
-        let most = *self.max_queued.lock().unwrap();
-        most.filter(|_| namespace == NAMESPACE)
-    }
-
-    fn skill(&self, namespace: &str, name: &str) -> Option<Arc<Skill>> {
-        let skills = self.skills.lock().unwrap();
-        skills.get(name).filter(|_| namespace == NAMESPACE).cloned()
-    }
-
-    fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>> {
-        let skills = self.skills.lock().unwrap();
-        let there = skills
-            .iter()
-            .filter(|(name, _)| namespace == NAMESPACE && name.as_str() > after);
-        there
-            .take(most)
-            .map(|(_, skill)| Arc::clone(skill))
-            .collect()
-    }
-
-    fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
-        let webhooks = self.webhooks.lock().unwrap();
-        let found = webhooks.get(name).filter(|_| namespace == NAMESPACE);
-        found.cloned()
-    }
-
-    fn workspace(&self, namespace: &str) -> Option<String> {
-        (namespace == NAMESPACE).then(|| NAMESPACE_UID.to_owned())
-    }
-}
 
 /// A server with a store of its own.
 #[derive(Clone)]

@@ -23,6 +23,7 @@ mod board_runs;
 mod board_scope;
 mod board_wire;
 mod chats;
+mod cluster;
 mod control;
 mod errors;
 mod events;
