@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use kube::{Api, ResourceExt as _};
-use protocol::paths;
+use protocol::{paths, webhook};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::task::JoinHandle;
 
@@ -137,6 +137,30 @@ impl ApiClient {
         };
         let answer = request.send().await?;
         Ok((answer.status().as_u16(), answer.text().await?))
+    }
+
+    /// Delivers a body to a webhook, signed with its key at a time, and gives back the code of the answer.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub async fn deliver(
+        &self,
+        path: &str,
+        key: &SecretString,
+        (id, seconds): (&str, i64),
+        body: &str,
+    ) -> Result<u16> {
+        let request = self
+            .http
+            .post(format!("{}{path}", self.base))
+            .header(webhook::DELIVERY, id)
+            .header(webhook::TIMESTAMP, seconds)
+            .header(
+                webhook::SIGNATURE,
+                webhook::signature(key, seconds, id, body.as_bytes()),
+            );
+        let answer = request.body(body.to_owned()).send().await?;
+        Ok(answer.status().as_u16())
     }
 
     /// Asks who the token's bearer is: 200 while it lives, 401 afterwards.
