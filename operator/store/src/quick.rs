@@ -71,13 +71,7 @@ impl Store {
     ) -> Result<QuickIssue, Error> {
         const INSERT: &str = "INSERT INTO quick_issues (task, namespace_uid, agent, member, user_groups, text, created_at) \
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
-        text::body("text", &new.text, limits::COMMENT_BYTES)?;
-        if new.text.trim().is_empty() {
-            return Err(Error::Invalid {
-                what: "text",
-                why: "it is empty".to_owned(),
-            });
-        }
+        text::said("text", &new.text)?;
         born::check_agent(by, &new.agent, directory)?;
         let mut write = self.write(WritePoint::AskQuickIssue).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {

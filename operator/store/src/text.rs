@@ -1,5 +1,7 @@
 //! What people and agents write is kept as it is, or refused with what is wrong with it.
 
+use protocol::limits;
+
 use crate::Error;
 
 /// One line, without the blanks around it.
@@ -32,6 +34,15 @@ pub(crate) fn body(what: &'static str, text: &str, max: usize) -> Result<(), Err
     // Postgres cannot hold it, and no text has one.
     if text.contains('\0') {
         return invalid(what, "it holds a NUL character");
+    }
+    Ok(())
+}
+
+/// What somebody says: a comment, or a message.
+pub(crate) fn said(what: &'static str, text: &str) -> Result<(), Error> {
+    body(what, text, limits::COMMENT_BYTES)?;
+    if text.trim().is_empty() {
+        return invalid(what, "it is empty");
     }
     Ok(())
 }

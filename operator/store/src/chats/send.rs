@@ -40,7 +40,7 @@ impl Store {
     ) -> Result<ChatSent, Error> {
         const INSERT: &str = "INSERT INTO chats (id, namespace_uid, agent, member, title, created_at, last_activity_at) \
             VALUES ($1, $2, $3, $4, $5, $6, $6)";
-        check_body(&new.body)?;
+        text::said("message", &new.body)?;
         let title = match &new.title {
             Some(title) => text::line("title", title, limits::TITLE_BYTES)?,
             None => title(&new.body),
@@ -69,7 +69,8 @@ impl Store {
         answer(write, by, member, id, sent).await
     }
 
-    /// Writes into a chat, with [`Store::for_request`] once. The task that waits takes it in, else one is queued. A chat that was put away is back.
+    /// Writes into a chat, with [`Store::for_request`] once. The task that waits takes it in, else one is queued. A
+    /// chat that was put away is back.
     ///
     /// # Errors
     /// [`Error::Missing`] when it is no chat of theirs, or its agent is not there any more, [`Error::Invalid`] for a
@@ -84,7 +85,7 @@ impl Store {
         directory: &dyn Directory,
         now: Timestamp,
     ) -> Result<ChatSent, Error> {
-        check_body(body)?;
+        text::said("message", body)?;
         let mut write = self.write(WritePoint::SendChat).await?;
         let before = locked(&mut write, &by.workspace, member, chat).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
@@ -210,17 +211,6 @@ async fn answer(
         message,
         wake,
     })
-}
-
-fn check_body(body: &str) -> Result<(), Error> {
-    text::body("message", body, limits::COMMENT_BYTES)?;
-    if body.trim().is_empty() {
-        return Err(Error::Invalid {
-            what: "message",
-            why: "it is empty".to_owned(),
-        });
-    }
-    Ok(())
 }
 
 /// The beginning of a message, on one line.

@@ -5,7 +5,7 @@ use protocol::board::{
     Author, AuthorKind, CauseKind, Comment, InboxKind, Issue, IssueKey, NewComment, Posted,
     Preview, WakeOutcome,
 };
-use protocol::{CommentId, MemberId, TaskId, limits};
+use protocol::{CommentId, MemberId, TaskId};
 use wake::{Directory, Said, Target, Thread, mentions};
 
 use super::missing;
@@ -138,14 +138,7 @@ impl Store {
 }
 
 pub(super) fn check_body(body: &str) -> Result<(), Error> {
-    text::body("comment", body, limits::COMMENT_BYTES)?;
-    if body.trim().is_empty() {
-        return Err(Error::Invalid {
-            what: "comment",
-            why: "it is empty".to_owned(),
-        });
-    }
-    Ok(())
+    text::said("comment", body)
 }
 
 /// Whether an agent's task may write one more.
