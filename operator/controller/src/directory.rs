@@ -1,5 +1,6 @@
 //! Who can be woken, as the rules of waking ask for it where nobody calls: for schedules and deliveries.
 
+use crds::{Assignee, AssigneeKind};
 use kube::ResourceExt as _;
 use wake::{AgentFacts, Directory, TeamFacts};
 
@@ -18,6 +19,18 @@ impl<'a> Known<'a> {
         Self {
             catalog: Catalog::new(caches.clone()),
             namespace,
+        }
+    }
+
+    /// What an assignee names, where it does not exist.
+    pub(crate) fn missing(&self, assignee: &Assignee) -> Option<String> {
+        let name = &assignee.name;
+        match assignee.kind {
+            AssigneeKind::Agent => self.agent(name).is_none().then(|| format!("Agent {name}")),
+            AssigneeKind::Team => self
+                .team(name)
+                .is_none()
+                .then(|| format!("AgentTeam {name}")),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crds::{AgentSchedule, AssigneeKind};
+use crds::AgentSchedule;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use store::{Fired, Firing, ScheduleRef, ScheduleRow, WorkspaceRef};
@@ -139,12 +139,5 @@ fn missing(ctx: &Context, schedule: &AgentSchedule) -> Option<String> {
         };
     }
     let assignee = spec.create_issue.as_ref()?.assignee.as_ref()?;
-    let name = &assignee.name;
-    match assignee.kind {
-        AssigneeKind::Agent => known.agent(name).is_none().then(|| format!("Agent {name}")),
-        AssigneeKind::Team => known
-            .team(name)
-            .is_none()
-            .then(|| format!("AgentTeam {name}")),
-    }
+    known.missing(assignee)
 }

@@ -2,12 +2,11 @@
 
 use crds::conditions::{self as merge, Status, Wanted};
 use crds::{
-    AgentWebhook, AgentWebhookStatus, AssigneeKind, READY, labels, webhook_condition as condition,
+    AgentWebhook, AgentWebhookStatus, READY, labels, webhook_condition as condition,
     webhook_reason as reason,
 };
 use kube::ResourceExt as _;
 use store::DeliveryOutcome;
-use wake::Directory as _;
 
 use crate::context::Context;
 use crate::directory::Known;
@@ -83,14 +82,7 @@ fn missing(ctx: &Context, webhook: &AgentWebhook) -> Option<String> {
     let assignee = of_issue.or(of_github)?;
     let namespace = webhook.namespace().unwrap_or_default();
     let known = Known::new(&ctx.caches, &namespace);
-    let name = &assignee.name;
-    match assignee.kind {
-        AssigneeKind::Agent => known.agent(name).is_none().then(|| format!("Agent {name}")),
-        AssigneeKind::Team => known
-            .team(name)
-            .is_none()
-            .then(|| format!("AgentTeam {name}")),
-    }
+    known.missing(assignee)
 }
 
 fn delivered(last: Option<&DeliveryOutcome>) -> Wanted {
