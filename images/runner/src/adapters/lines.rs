@@ -9,6 +9,7 @@ mod qwen;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, limits};
 use serde_json::Value;
@@ -16,13 +17,19 @@ use serde_json::Value;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, parse, running};
 use super::pipes::{self, Stdin, no_frame};
-use crate::adapter::{Adapter, Exit, HostCommand, Input, Output};
+use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output};
 use crate::classify;
 
 pub(super) use copilot::COPILOT;
 pub(super) use opencode::OPENCODE;
 pub(super) use qwen::QWEN;
 
+/// They are spoken to once and not again: an interrupt is a signal.
+const LADDER: Ladder = Ladder {
+    interrupt: Duration::ZERO,
+    close: Duration::ZERO,
+    term: Duration::from_secs(5),
+};
 /// Lines of stderr that explain an end without a word.
 const LAST_WORDS: usize = 4;
 

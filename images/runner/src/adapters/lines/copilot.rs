@@ -1,13 +1,12 @@
 //! Copilot CLI (1.0.102).
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
-use super::{Run, Talk, add, warning};
-use crate::adapter::{CommandLine, Ladder, Launch};
+use super::{LADDER, Run, Talk, add, warning};
+use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
@@ -26,11 +25,7 @@ pub(in crate::adapters) const COPILOT: Cli = Cli {
     context_file: "AGENTS.md",
     skills: |place| stores::folder(place, "COPILOT_HOME", ".copilot").join("skills"),
     session_files: |_, _| Vec::new(),
-    ladder: Ladder {
-        interrupt: Duration::ZERO,
-        close: Duration::ZERO,
-        term: Duration::from_secs(5),
-    },
+    ladder: LADDER,
     launch: |launch| {
         let run = Run::new(Copilot::default(), launch.resume.clone());
         (command_line(launch), Box::new(run))

@@ -1,13 +1,12 @@
 //! opencode (1.18.33), by its `run`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus, limits};
 use serde_json::Value;
 
-use super::{Run, Talk, add};
-use crate::adapter::{CommandLine, Ladder, Launch};
+use super::{LADDER, Run, Talk, add};
+use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
@@ -26,11 +25,7 @@ pub(in crate::adapters) const OPENCODE: Cli = Cli {
     skills: |place| place.home.join(".config/opencode/skills"),
     // A database.
     session_files: |_, _| Vec::new(),
-    ladder: Ladder {
-        interrupt: Duration::ZERO,
-        close: Duration::ZERO,
-        term: Duration::from_secs(5),
-    },
+    ladder: LADDER,
     launch: |launch| {
         let talk = Opencode {
             model: launch.model.clone().unwrap_or_default(),

@@ -1,13 +1,12 @@
 //! Qwen Code (0.24.4), which speaks Claude's frames without its questions.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage};
 use serde_json::Value;
 
-use super::{Run, Talk, add, sum};
-use crate::adapter::{CommandLine, Ladder, Launch};
+use super::{LADDER, Run, Talk, add, sum};
+use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
@@ -25,11 +24,7 @@ pub(in crate::adapters) const QWEN: Cli = Cli {
     context_file: "QWEN.md",
     skills: |place| place.home.join(".qwen/skills"),
     session_files: |_, _| Vec::new(),
-    ladder: Ladder {
-        interrupt: Duration::ZERO,
-        close: Duration::ZERO,
-        term: Duration::from_secs(5),
-    },
+    ladder: LADDER,
     launch: |launch| {
         let run = Run::new(Qwen::new(launch.resume.is_some()), launch.resume.clone());
         (command_line(launch), Box::new(run))
