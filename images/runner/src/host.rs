@@ -117,7 +117,8 @@ async fn cause(stop: &mut watch::Receiver<Option<StopCause>>) -> StopCause {
 
 /// Takes signals for as long as the runner lives.
 ///
-/// Buries children, and turns an order to end from outside into a stop. One from inside the pod is the agent's own doing: it ends nothing, and the timeline says so.
+/// Buries children, and turns an order to end from outside into a stop. One from inside the pod is the agent's own
+/// doing: it ends nothing, and the timeline says so.
 pub async fn take_signals(mut signals: Signals, reaper: Arc<Reaper>, host: HostSender) {
     let mut told = 0;
     loop {

@@ -115,7 +115,8 @@ pub(crate) enum Party {
     Address(IpAddr),
 }
 
-/// Requests that are being answered, and connections that stand. Bounded by the open connections: a party without a request has no entry.
+/// Requests that are being answered, and connections that stand. Bounded by the open connections: a party without a
+/// request has no entry.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     taken: Mutex<HashMap<Party, usize>>,

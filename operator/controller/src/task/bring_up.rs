@@ -1,6 +1,7 @@
 //! Making the objects of a claimed attempt.
 //!
-//! Each depends on the one before: policies, session, claim, Secret, pod. Every name is derived, so a pass that follows a crash finds what was done.
+//! Each depends on the one before: policies, session, claim, Secret, pod. Every name is derived, so a pass that
+//! follows a crash finds what was done.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
