@@ -1,12 +1,12 @@
 //! Reading issues.
 
-use protocol::IssueId;
-use protocol::board::{Issue, IssueKey, IssueQuery, Page, Recipient};
+use protocol::board::{Issue, IssueKey, IssueQuery, Page, Recipient, is_project_name};
+use protocol::{IssueId, limits};
 
 use super::{optional_number, read_row, tags};
 use crate::db::{Conn, Query, Sql, query};
 use crate::writes::Write;
-use crate::{Error, LiveChange, Store, WorkspaceRef, page};
+use crate::{Error, LiveChange, Store, WorkspaceRef, page, text};
 
 /// An issue's columns from its row and its workspace's.
 macro_rules! select {
@@ -106,6 +106,7 @@ impl Store {
         let limit = page::limit(asked.limit)?;
         let before = page::after::<u32>(asked.cursor.as_deref())?.map_or(i64::MAX, i64::from);
         let assignee = asked.assignee.as_deref().map(assignee).transpose()?;
+        let asked_project = asked.project.as_deref().map(project).transpose()?;
         let list = |doing, sql: &'static str| {
             query(doing, sql)
                 .bind(workspace.namespace_uid.as_str())
@@ -121,13 +122,13 @@ impl Store {
                 .bind(status.unwrap_or_default())
                 .bind(kind)
                 .bind(id)
-                .bind(asked.project.as_deref().unwrap_or_default());
+                .bind(asked_project.unwrap_or_default());
             return self.issue_page(list, limit).await;
         }
-        if let Some(project) = &asked.project {
+        if let Some(project) = asked_project {
             let (kind, id) = assignee.map_or(("", String::new()), |of| (of.kind.as_str(), of.id));
             let list = list("list issues of a project", OF_PROJECT)
-                .bind(project.as_str())
+                .bind(project)
                 .bind(status.unwrap_or_default())
                 .bind(kind)
                 .bind(id);
@@ -266,8 +267,19 @@ fn by_key(query: Query, workspace: &WorkspaceRef, key: &IssueKey) -> Query {
 }
 
 fn assignee(text: &str) -> Result<Recipient, Error> {
+    text::body("assignee", text, limits::BODY_BYTES)?;
     text.parse().map_err(|why: &str| Error::Invalid {
         what: "assignee",
         why: why.to_owned(),
+    })
+}
+
+fn project(name: &str) -> Result<&str, Error> {
+    if is_project_name(name) {
+        return Ok(name);
+    }
+    Err(Error::Invalid {
+        what: "project",
+        why: "that is no name of one".to_owned(),
     })
 }

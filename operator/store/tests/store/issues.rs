@@ -154,9 +154,13 @@ both! {
                 assert_eq!(all(&bed, &query).await, wanted, "{query:?}");
             }
         }
-        for (assignee, limit, cursor) in [(Some("bob"), None, None), (None, Some(0), None), (None, None, Some("-1"))] {
+        for (assignee, project, limit, cursor) in [
+            (Some("bob"), None, None, None), (Some("agent:a\0"), None, None, None), (None, Some("a\0"), None, None),
+            (None, None, Some(0), None), (None, None, None, Some("-1")),
+        ] {
             let wrong = IssueQuery {
                 assignee: assignee.map(str::to_owned),
+                project: project.map(str::to_owned),
                 limit,
                 cursor: cursor.map(str::to_owned),
                 ..IssueQuery::default()
