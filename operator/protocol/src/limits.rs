@@ -8,7 +8,7 @@ pub const BODY_BYTES: usize = 2 * 1024 * 1024;
 pub const BATCH_EVENTS: usize = 64;
 /// Bytes of one event as JSON, code `eventTooLarge`. The runner cuts longer texts into several events.
 pub const EVENT_BYTES: usize = 64 * 1024;
-/// Bytes of a tool's output in the timeline; the rest stays in the CLI's own transcript on the volume.
+/// Bytes of a tool's output in the timeline; the whole is kept beside it, within [`TEXT_BYTES`].
 pub const TOOL_OUTPUT_BYTES: usize = 8192;
 /// Bytes of the whole text of a tool's output that is kept beside the timeline; what is longer is cut there too.
 pub const TEXT_BYTES: usize = 1024 * 1024;

@@ -329,7 +329,7 @@ mod tests {
         let id = rows(|_, _| {}).tasks.into_keys().next().unwrap();
         let cause = crds::TaskCause {
             kind: crds::CauseKind::Assignment,
-            issue: "TEAM-1".to_owned(),
+            issue: Some("TEAM-1".to_owned()),
             comment: None,
         };
         unbound.tasks[0].spec.cause = Some(cause);
