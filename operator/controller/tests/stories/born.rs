@@ -101,7 +101,7 @@ pub(crate) async fn until(
     task: TaskId,
     is_so: impl Fn(&TaskRow) -> bool,
 ) -> TaskRow {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     loop {
         let row = row(operator, task).await;
         if is_so(&row) {

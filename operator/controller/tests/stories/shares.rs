@@ -315,7 +315,7 @@ async fn the_next_task_of_a_session_is_claimed_at_once() {
         let mut released = None;
         let mut claimed = 0;
         while claimed < uids.len() - 1 {
-            let next = tokio::time::timeout(Duration::from_secs(20), changes.next()).await;
+            let next = tokio::time::timeout(Duration::from_secs(60), changes.next()).await;
             let Some(store::Change::Task(task)) = next.expect("a change comes") else {
                 panic!("changes were missed");
             };

@@ -17,6 +17,9 @@ use tokio_util::sync::CancellationToken;
 use crate::apiserver::ApiServer;
 use crate::node::{self, Node, Orders};
 
+/// What is waited for comes long before: the stories share two cores, and each has an operator or two of its own.
+const DEADLINE: Duration = Duration::from_secs(60);
+
 pub(crate) const NAMESPACE: &str = "team";
 
 pub(crate) struct World {
@@ -189,7 +192,7 @@ impl World {
     }
 
     pub(crate) async fn until(&self, what: &str, is_so: impl Fn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + DEADLINE;
         while !is_so() {
             if Instant::now() > deadline {
                 let asked: Vec<String> = self.api.asked().iter().map(ToString::to_string).collect();
@@ -252,7 +255,7 @@ impl Operator {
         uid: &str,
         is_so: impl Fn(&TaskRow) -> bool,
     ) -> TaskRow {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + DEADLINE;
         loop {
             let row = self.row(uid).await;
             if let Some(row) = row.clone().filter(|row| is_so(row)) {
@@ -265,7 +268,7 @@ impl Operator {
 
     /// Waits until nothing is to be looked at.
     pub(crate) async fn until_idle(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + DEADLINE;
         let mut quiet = 0;
         while quiet < 20 {
             quiet = if self.ctx.queue.busy() == 0 {
