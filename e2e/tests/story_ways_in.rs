@@ -1,4 +1,4 @@
-//! Work that nobody asks for: a schedule makes an issue at its time, and another system's signed delivery makes one, once.
+//! Work that no comment asks for: a schedule makes an issue at its time, and another system's signed delivery makes one, once.
 //! Both wake the agent that is given the issue.
 
 use std::time::Duration;
@@ -6,11 +6,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use crds::{AgentSchedule, AgentTask, AgentWebhook, CauseKind};
 use e2e::objects::draft;
+use e2e::script::Script;
 use e2e::token::{self, ApiClient};
 use e2e::wait::{self, Record, USUAL};
 use e2e::{objects, story};
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::PostParams;
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -79,6 +81,31 @@ async fn a_schedule_and_a_webhook_make_issues_that_wake_their_agent() -> Result<
 )]
 fn now() -> i64 {
     Timestamp::now().as_second()
+}
+
+#[tokio::test]
+async fn a_task_takes_its_prompt_from_a_config_map() -> Result<()> {
+    story("prompt", async |workspace| {
+        workspace.prepare().await?;
+        let words: ConfigMap = serde_json::from_value(json!({
+            "metadata": {"name": "words"}, "data": {"prompt": Script::new().answer("As it is written.").prompt()},
+        }))?;
+        let maps = workspace.api::<ConfigMap>();
+        maps.create(&PostParams::default(), &words).await?;
+        let task = draft::<AgentTask>(json!({
+            "apiVersion": "mooring.dev/v1alpha1", "kind": "AgentTask", "metadata": {"name": "written"},
+            "spec": {
+                "agentRef": {"name": objects::AGENT},
+                "subject": {"kind": "Key", "name": "written"},
+                "promptFrom": {"configMapKeyRef": {"name": "words", "key": "prompt"}},
+            },
+        }));
+        let task = workspace.run_task(&task).await?;
+        assert!(objects::is_true(&task, "Succeeded"), "{:?}", task.status);
+        assert_eq!(objects::text(&task, "/status/result/summary")?, "As it is written.");
+        Ok(())
+    })
+    .await
 }
 
 /// The `number`th task that the agent was given with an issue, once it is over.

@@ -57,11 +57,7 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
         let clock = Arc::clone(&clock);
         Arc::new(move || clock.now())
     };
-    let people = KubeAuthority::new(
-        client.clone(),
-        settings.namespace.clone(),
-        settings.login_policy.clone(),
-    );
+    let people = people(&settings, &client);
     let files = files(&settings)?;
     let parts = |mode, definitions| api::Parts {
         store: store.clone(),
@@ -113,6 +109,12 @@ pub(crate) async fn run(settings: RunSettings) -> anyhow::Result<()> {
     store.close().await;
     tracing::info!("ended");
     result
+}
+
+/// Who people are, as the cluster says.
+fn people(settings: &RunSettings, client: &kube::Client) -> KubeAuthority {
+    let (namespace, policy) = (settings.namespace.clone(), settings.login_policy.clone());
+    KubeAuthority::new(client.clone(), namespace, policy)
 }
 
 /// The folder for attachments, where there is one.

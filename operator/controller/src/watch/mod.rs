@@ -90,90 +90,19 @@ pub fn start(ctx: &Context) -> JoinSet<()> {
     let everything = Config::default;
     let ours = || Config::default().labels(&format!("{}={}", labels::MANAGED_BY, labels::MANAGER));
 
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.tasks.clone(),
-        |_| {},
-        routes::task,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.agents.clone(),
-        |_| {},
-        routes::agent,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.teams.clone(),
-        |_| {},
-        routes::team,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.runtimes.clone(),
-        |_| {},
-        routes::runtime,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.schedules.clone(),
-        |_| {},
-        routes::schedule,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.webhooks.clone(),
-        |_| {},
-        routes::webhook,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.quotas.clone(),
-        |_| {},
-        routes::quota,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.skills.clone(),
-        |_| {},
-        routes::skill,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, everything()),
-        caches.sessions.clone(),
-        |_| {},
-        |_, _| {},
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, ours()),
-        caches.pods.clone(),
-        |_| {},
-        routes::pod,
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, ours()),
-        caches.claims.clone(),
-        |_| {},
-        |_, _| {},
-    ));
-    watches.spawn(follow(
-        ctx.clone(),
-        whole(client, ours()),
-        caches.policies.clone(),
-        |_| {},
-        routes::policy,
-    ));
+    let on = &mut watches;
+    add(on, ctx, everything(), &caches.tasks, routes::task);
+    add(on, ctx, everything(), &caches.agents, routes::agent);
+    add(on, ctx, everything(), &caches.teams, routes::team);
+    add(on, ctx, everything(), &caches.runtimes, routes::runtime);
+    add(on, ctx, everything(), &caches.schedules, routes::schedule);
+    add(on, ctx, everything(), &caches.webhooks, routes::webhook);
+    add(on, ctx, everything(), &caches.quotas, routes::quota);
+    add(on, ctx, everything(), &caches.skills, routes::skill);
+    add(on, ctx, everything(), &caches.sessions, |_, _| {});
+    add(on, ctx, ours(), &caches.pods, routes::pod);
+    add(on, ctx, ours(), &caches.claims, |_, _| {});
+    add(on, ctx, ours(), &caches.policies, routes::policy);
     watches.spawn(follow(
         ctx.clone(),
         whole(client, everything()),
@@ -191,6 +120,26 @@ pub fn start(ctx: &Context) -> JoinSet<()> {
         routes::namespace,
     ));
     watches
+}
+
+/// Follows a kind as it is.
+fn add<K>(
+    watches: &mut JoinSet<()>,
+    ctx: &Context,
+    config: Config,
+    cache: &Cache<K>,
+    on: fn(&Context, &Seen<K>),
+) where
+    K: Resource<DynamicType = ()>
+        + Clone
+        + DeserializeOwned
+        + std::fmt::Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let events = whole(&ctx.client, config);
+    watches.spawn(follow(ctx.clone(), events, cache.clone(), |_| {}, on));
 }
 
 fn whole<K>(

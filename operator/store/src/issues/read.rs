@@ -44,6 +44,41 @@ const BY_ID_LOCKED: Sql = Sql {
     postgres: select!("description", "WHERE issues.id = $1 FOR UPDATE OF issues"),
 };
 
+const ALL: &str = select!(
+    "''",
+    "WHERE issues.namespace_uid = $1 AND number < $2 ORDER BY number DESC LIMIT $3"
+);
+const BY_STATUS: &str = select!(
+    "''",
+    "WHERE issues.namespace_uid = $1 AND number < $2 AND status = $4 ORDER BY number DESC LIMIT $3"
+);
+const OF_ASSIGNEE: &str = select!(
+    "''",
+    "WHERE issues.namespace_uid = $1 AND number < $2 AND assignee_kind = $4 AND assignee_id = $5 \
+     ORDER BY number DESC LIMIT $3"
+);
+const OF_ASSIGNEE_BY_STATUS: &str = select!(
+    "''",
+    "WHERE issues.namespace_uid = $1 AND number < $2 AND assignee_kind = $4 AND assignee_id = $5 \
+     AND status = $6 ORDER BY number DESC LIMIT $3"
+);
+// Those of a project are few enough to look through for the rest of what is asked.
+const OF_PROJECT: &str = select!(
+    "''",
+    "WHERE issues.namespace_uid = $1 AND number < $2 AND project = $4 AND ($5 = '' OR status = $5) \
+     AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) ORDER BY number DESC LIMIT $3"
+);
+// Those with a label are looked through for the rest of what is asked.
+const LABELLED: &str = select!(
+    "''",
+    "'{}'",
+    "issue_labels JOIN issues ON issues.namespace_uid = issue_labels.namespace_uid \
+     AND issues.number = issue_labels.number",
+    "WHERE issue_labels.namespace_uid = $1 AND issue_labels.number < $2 AND label = $4 \
+     AND ($5 = '' OR status = $5) AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) \
+     AND ($8 = '' OR project = $8) ORDER BY issue_labels.number DESC LIMIT $3"
+);
+
 impl Store {
     /// An issue of the workspace.
     ///
@@ -69,40 +104,6 @@ impl Store {
         workspace: &WorkspaceRef,
         asked: &IssueQuery,
     ) -> Result<Page<Issue>, Error> {
-        const ALL: &str = select!(
-            "''",
-            "WHERE issues.namespace_uid = $1 AND number < $2 ORDER BY number DESC LIMIT $3"
-        );
-        const BY_STATUS: &str = select!(
-            "''",
-            "WHERE issues.namespace_uid = $1 AND number < $2 AND status = $4 ORDER BY number DESC LIMIT $3"
-        );
-        const OF_ASSIGNEE: &str = select!(
-            "''",
-            "WHERE issues.namespace_uid = $1 AND number < $2 AND assignee_kind = $4 AND assignee_id = $5 \
-             ORDER BY number DESC LIMIT $3"
-        );
-        const OF_ASSIGNEE_BY_STATUS: &str = select!(
-            "''",
-            "WHERE issues.namespace_uid = $1 AND number < $2 AND assignee_kind = $4 AND assignee_id = $5 \
-             AND status = $6 ORDER BY number DESC LIMIT $3"
-        );
-        // Those of a project are few enough to look through for the rest of what is asked.
-        const OF_PROJECT: &str = select!(
-            "''",
-            "WHERE issues.namespace_uid = $1 AND number < $2 AND project = $4 AND ($5 = '' OR status = $5) \
-             AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) ORDER BY number DESC LIMIT $3"
-        );
-        // Those with a label are looked through for the rest of what is asked.
-        const LABELLED: &str = select!(
-            "''",
-            "'{}'",
-            "issue_labels JOIN issues ON issues.namespace_uid = issue_labels.namespace_uid \
-             AND issues.number = issue_labels.number",
-            "WHERE issue_labels.namespace_uid = $1 AND issue_labels.number < $2 AND label = $4 \
-             AND ($5 = '' OR status = $5) AND ($6 = '' OR (assignee_kind = $6 AND assignee_id = $7)) \
-             AND ($8 = '' OR project = $8) ORDER BY issue_labels.number DESC LIMIT $3"
-        );
         let limit = page::limit(asked.limit)?;
         let before = page::after::<u32>(asked.cursor.as_deref())?.map_or(i64::MAX, i64::from);
         let assignee = asked.assignee.as_deref().map(assignee).transpose()?;
