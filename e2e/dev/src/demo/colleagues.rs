@@ -61,8 +61,7 @@ fn team(teller: &Teller, objects: &Objects<'_>, person: &Person, words: &str) ->
 fn parts(teller: &Teller, objects: &Objects<'_>, person: &Person, words: &str) -> Result<()> {
     let whole = person.ask(&["issue", "create", "--title", "Dry the basement"])?;
     let whole = text(&whole, "/issue/key").to_owned();
-    let assignee = format!("agent/{LEADER}");
-    person.ask(&["issue", "assign", &whole, &assignee, "--no-start"])?;
+    person.ask(&["issue", "assign", &whole, "--to", LEADER, "--no-start"])?;
     let part = [
         "issue",
         "create",
