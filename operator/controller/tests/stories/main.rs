@@ -20,4 +20,5 @@ mod shares;
 mod stops;
 mod teams;
 mod webhooks;
+mod wherever;
 mod world;

@@ -1,15 +1,13 @@
 //! Schedules: each time begins once, whatever happens on the way, and waits for, joins or replaces what goes on.
 
-use std::sync::Arc;
-
-use controller::kube_writes::{Fault, NoFaults};
 use controller::{Clock as _, Key, KubePoint};
-use futures::StreamExt as _;
 use protocol::board::{AuthorKind, Issue, IssueQuery, IssueStatus};
 use serde_json::{Value, json};
 use store::{WorkspaceRef, WritePoint};
 
-use crate::world::{KubeFault, NAMESPACE, Operator, World};
+use crate::born::calm;
+use crate::wherever::Story;
+use crate::world::{NAMESPACE, Operator, World};
 
 const HOUR: u64 = 3600;
 
@@ -89,13 +87,6 @@ async fn issues(world: &World, operator: &Operator) -> Vec<Issue> {
     let store = &operator.ctx.store;
     let page = store.issues(&workspace, &IssueQuery::default()).await;
     page.unwrap().items
-}
-
-async fn calm(operator: &Operator, case: &str) {
-    operator.until_idle().await;
-    let broken = controller::check::check(&operator.ctx.store, &operator.ctx.client).await;
-    let broken: Vec<String> = broken.unwrap().iter().map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{case}: {broken:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -205,104 +196,39 @@ async fn a_time_runs_a_task_on_the_schedules_own_subject() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_time_begins_once_wherever_the_operator_dies() {
-    let in_cluster = [None, Some(Fault::ServerError), Some(Fault::TimeOut)];
-    let kube: Vec<_> = [KubePoint::CreateScheduled, KubePoint::ScheduleStatus]
-        .into_iter()
-        .flat_map(|point| in_cluster.iter().map(move |fault| kube(point, *fault)))
-        .collect();
+    let story = Story {
+        declare: |world| {
+            schedule(world, "tasks", json!({"run": run("succeed")}));
+            schedule(world, "talks", json!({"createIssue": issue()}));
+        },
+        work: one_time,
+        check: begun_once,
+    };
+    let in_cluster = [KubePoint::CreateScheduled, KubePoint::ScheduleStatus];
     let in_store = [
-        store::Fault::CrashAfter,
-        store::Fault::ErrorAfter,
-        store::Fault::ErrorBefore,
-    ];
-    let points = [
         WritePoint::HeedSchedule,
         WritePoint::FireIssue,
         WritePoint::FireTask,
         WritePoint::FiredTaskMade,
         WritePoint::EndFiring,
     ];
-    let store: Vec<_> = points
-        .into_iter()
-        .flat_map(|point| in_store.iter().map(move |fault| stored(point, *fault)))
-        .collect();
-    futures::stream::iter(kube)
-        .buffer_unordered(4)
-        .collect::<Vec<()>>()
-        .await;
-    futures::stream::iter(store)
-        .buffer_unordered(4)
-        .collect::<Vec<()>>()
-        .await;
+    story.tell(&in_cluster, &in_store).await;
 }
 
-async fn kube(point: KubePoint, fault: Option<Fault>) {
-    let world = World::new();
-    let plan = KubeFault::once(point, fault);
-    let operator = world
-        .start_with(plan.clone(), store::Faults::default())
-        .await;
-    let case = format!("{} {fault:?}", point.as_str());
-    through(&world, operator, &case, plan.crashed()).await;
-    assert!(plan.has_fired(), "{case}: this write never happened");
-}
-
-async fn stored(point: WritePoint, fault: store::Fault) {
-    let world = World::new();
-    let faults = store::Faults::once(point, fault);
-    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
-    let case = format!("{} {fault:?}", point.as_str());
-    let crashed = faults.clone();
-    through(
-        &world,
-        operator,
-        &case,
-        async move { crashed.crashed().await },
-    )
-    .await;
-    assert!(
-        faults.passed().contains(&point),
-        "{case}: this write never happened"
-    );
-}
-
-/// One time of two schedules; an operator that crashes on the way is started again.
-async fn through(world: &World, operator: Operator, case: &str, crashed: impl Future<Output = ()>) {
-    schedule(world, "tasks", json!({"run": run("succeed")}));
-    schedule(world, "talks", json!({"createIssue": issue()}));
-    let ended = tokio::select! {
-        () = one_time(world, &operator, case) => true,
-        () = crashed => false,
-    };
-    let operator = if ended {
-        operator
-    } else {
-        operator.kill().await;
-        let again = world.start().await;
-        one_time(world, &again, case).await;
-        again
-    };
-    calm(&operator, case).await;
-    let made: Vec<_> = world
-        .api
-        .asked()
-        .into_iter()
-        .filter(|asked| {
-            asked.verb == "create" && asked.resource == "agenttasks" && asked.code < 300
-        })
-        .collect();
+async fn begun_once(world: &World, operator: &Operator, case: &str) {
+    let asked = world.api.asked().into_iter();
+    let made = asked.filter(|asked| {
+        asked.verb == "create" && asked.resource == "agenttasks" && asked.code < 300
+    });
+    let issues = issues(world, operator).await.len();
     assert_eq!(
-        (
-            made.len(),
-            times(world).len(),
-            issues(world, &operator).await.len()
-        ),
+        (made.count(), times(world).len(), issues),
         (2, 2, 1),
         "{case}"
     );
-    operator.stop().await;
 }
 
+/// One time of both schedules.
 async fn one_time(world: &World, operator: &Operator, case: &str) {
     for name in ["tasks", "talks"] {
         world

@@ -1,10 +1,6 @@
 //! Webhooks: each gets its key, and each delivery becomes once what it is to become, whatever happens on the way.
 
-use std::sync::Arc;
-
-use controller::kube_writes::{Fault, NoFaults};
 use controller::{Clock as _, KubePoint};
-use futures::StreamExt as _;
 use protocol::board::{
     AuthorKind, Comment, CommentQuery, Issue, IssueEdit, IssueQuery, IssueStatus,
 };
@@ -12,7 +8,9 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use store::{NewDelivery, Took, WorkspaceRef, WritePoint};
 
-use crate::world::{KubeFault, NAMESPACE, Operator, World};
+use crate::born::calm;
+use crate::wherever::Story;
+use crate::world::{NAMESPACE, Operator, World};
 
 fn webhook(world: &World, name: &str, spec: Value) {
     world.api.create(
@@ -105,13 +103,6 @@ fn over(world: &World, most: usize) -> bool {
         && tasks
             .iter()
             .all(|task| task["status"]["times"]["finished"].is_string())
-}
-
-async fn calm(operator: &Operator, case: &str) {
-    operator.until_idle().await;
-    let broken = controller::check::check(&operator.ctx.store, &operator.ctx.client).await;
-    let broken: Vec<String> = broken.unwrap().iter().map(ToString::to_string).collect();
-    assert!(broken.is_empty(), "{case}: {broken:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -319,91 +310,31 @@ async fn a_delivery_that_cannot_be_fails_alone_and_may_be_sent_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_delivery_is_dealt_with_once_wherever_the_operator_dies() {
-    let in_cluster = [None, Some(Fault::ServerError), Some(Fault::TimeOut)];
-    let kube: Vec<_> = [KubePoint::CreateWebhookSecret, KubePoint::WebhookStatus]
-        .into_iter()
-        .flat_map(|point| in_cluster.iter().map(move |fault| kube(point, *fault)))
-        .collect();
+    let story = Story {
+        declare: |world| {
+            let mut spec = alerts();
+            spec["issue"]["title"] = json!("{/name}");
+            webhook(world, "alerts", spec);
+        },
+        work: deliver,
+        check: dealt_with_once,
+    };
+    let in_cluster = [KubePoint::CreateWebhookSecret, KubePoint::WebhookStatus];
     let in_store = [
-        store::Fault::CrashAfter,
-        store::Fault::ErrorAfter,
-        store::Fault::ErrorBefore,
-    ];
-    let store: Vec<_> = [
         WritePoint::TakeDelivery,
         WritePoint::Deliver,
         WritePoint::EndDelivery,
-    ]
-    .into_iter()
-    .flat_map(|point| in_store.iter().map(move |fault| stored(point, *fault)))
-    .collect();
-    futures::stream::iter(kube)
-        .buffer_unordered(4)
-        .collect::<Vec<()>>()
-        .await;
-    futures::stream::iter(store)
-        .buffer_unordered(4)
-        .collect::<Vec<()>>()
-        .await;
+    ];
+    story.tell(&in_cluster, &in_store).await;
 }
 
-async fn kube(point: KubePoint, fault: Option<Fault>) {
-    let world = World::new();
-    let plan = KubeFault::once(point, fault);
-    let operator = world
-        .start_with(plan.clone(), store::Faults::default())
-        .await;
-    let case = format!("{} {fault:?}", point.as_str());
-    through(&world, operator, &case, plan.crashed()).await;
-    assert!(plan.has_fired(), "{case}: this write never happened");
+async fn dealt_with_once(world: &World, operator: &Operator, case: &str) {
+    assert_eq!(issues(world, operator).await.len(), 1, "{case}");
+    let waiting = operator.ctx.store.waiting_deliveries(9).await;
+    assert_eq!(waiting.unwrap(), [], "{case}");
 }
 
-async fn stored(point: WritePoint, fault: store::Fault) {
-    let world = World::new();
-    let faults = store::Faults::once(point, fault);
-    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
-    let case = format!("{} {fault:?}", point.as_str());
-    let crashed = faults.clone();
-    through(
-        &world,
-        operator,
-        &case,
-        async move { crashed.crashed().await },
-    )
-    .await;
-    assert!(
-        faults.passed().contains(&point),
-        "{case}: this write never happened"
-    );
-}
-
-/// Two deliveries; an operator that crashes on the way is started again, and a sender without an answer sends again.
-async fn through(world: &World, operator: Operator, case: &str, crashed: impl Future<Output = ()>) {
-    let mut spec = alerts();
-    spec["issue"]["title"] = json!("{/name}");
-    webhook(world, "alerts", spec);
-    let ended = tokio::select! {
-        () = deliver(world, &operator, case) => true,
-        () = crashed => false,
-    };
-    let operator = if ended {
-        operator
-    } else {
-        operator.kill().await;
-        let again = world.start().await;
-        deliver(world, &again, case).await;
-        again
-    };
-    calm(&operator, case).await;
-    assert_eq!(issues(world, &operator).await.len(), 1, "{case}");
-    assert_eq!(
-        operator.ctx.store.waiting_deliveries(9).await.unwrap(),
-        [],
-        "{case}"
-    );
-    operator.stop().await;
-}
-
+/// Two deliveries; a sender without an answer sends again.
 async fn deliver(world: &World, operator: &Operator, case: &str) {
     world
         .until(case, || condition(world, "alerts", "Ready") == "True Ready")
