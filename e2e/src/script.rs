@@ -108,6 +108,12 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// Words as one word for a shell.
+#[must_use]
+pub fn shell(words: &str) -> String {
+    format!("'{}'", words.replace('\'', r"'\''"))
+}
+
 /// Fails unless `said`, all texts and thoughts of a run in order, holds every word of a flood once and in order.
 ///
 /// # Errors

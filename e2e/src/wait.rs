@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use crds::AgentTask;
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use kube::runtime::{WatchStreamExt as _, watcher};
@@ -14,6 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use crate::objects;
 
 /// Long enough for anything that one pod does, unless a test says otherwise.
 pub const USUAL: Duration = Duration::from_secs(45);
@@ -259,4 +262,43 @@ async fn write<K: Watchable>(
 #[must_use]
 pub fn now() -> Timestamp {
     Timestamp::now()
+}
+
+impl Record<AgentTask> {
+    /// The `number`th task that `is_it` knows, once it is over.
+    ///
+    /// # Errors
+    /// When it is not within the limit.
+    pub async fn over(
+        &self,
+        what: &str,
+        limit: Duration,
+        number: usize,
+        is_it: impl Fn(&AgentTask) -> bool,
+    ) -> Result<AgentTask> {
+        let what = format!("{what} {number} is over");
+        self.until(&what, limit, |seen| {
+            let mut found: Vec<&AgentTask> = Vec::new();
+            for task in seen.iter().map(|seen| &seen.object) {
+                let is_new = found
+                    .iter()
+                    .all(|known| known.metadata.uid != task.metadata.uid);
+                if is_new && is_it(task) && objects::is_true(task, "Finished") {
+                    found.push(task);
+                }
+            }
+            found.get(number - 1).map(|task| (*task).clone())
+        })
+        .await
+    }
+
+    /// The `number`th task of an agent, once it is over.
+    ///
+    /// # Errors
+    /// When it is not in the usual time.
+    pub async fn over_of(&self, agent: &str, number: usize) -> Result<AgentTask> {
+        let is_it = |task: &AgentTask| task.spec.agent_ref.name == agent;
+        self.over(&format!("task of {agent}"), USUAL, number, is_it)
+            .await
+    }
 }

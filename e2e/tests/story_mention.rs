@@ -5,8 +5,7 @@ use anyhow::{Context as _, Result, ensure};
 use crds::AgentTask;
 use crds::names::task_name;
 use e2e::objects::{at, text};
-use e2e::script::Script;
-use e2e::wait::{Record, Seen, USUAL};
+use e2e::script::{Script, shell};
 use e2e::{Person, Workspace, objects, story};
 use protocol::TaskId;
 use protocol::board::{AuthorKind, Comment, Page, Posted, SavedIssue, WakeVerdict};
@@ -144,7 +143,7 @@ async fn an_agent_that_is_mentioned_by_another_answers_it() -> Result<()> {
             .await?;
         let first = finished(workspace, queued(&posted)?).await?;
         ensure!(objects::is_true(&first, "Succeeded"), "{:?}", first.status);
-        let helped = over(&tasks, HELPER, 1).await?;
+        let helped = tasks.over_of(HELPER, 1).await?;
         assert_eq!(at(&helped, "/spec/cause/kind"), "Comment");
 
         // The colleague's answer is in the thread in which it was asked; whose wish it was is the person.
@@ -183,7 +182,7 @@ async fn the_last_part_that_is_done_wakes_who_has_the_whole() -> Result<()> {
             ])
             .await?;
         let key = whole.issue.key.to_string();
-        let given = over(&tasks, objects::AGENT, 1).await?;
+        let given = tasks.over_of(objects::AGENT, 1).await?;
         assert_eq!(at(&given, "/spec/cause/kind"), "Assignment");
 
         let mut parts = Vec::new();
@@ -200,7 +199,7 @@ async fn the_last_part_that_is_done_wakes_who_has_the_whole() -> Result<()> {
         ensure!(saved.wakes.is_empty(), "woken too early: {:?}", saved.wakes);
         let saved: SavedIssue = ada.ask(&["issue", "status", sail, "done"]).await?;
         ensure!(saved.wakes.len() == 1, "not woken: {:?}", saved.wakes);
-        let woken = over(&tasks, objects::AGENT, 2).await?;
+        let woken = tasks.over_of(objects::AGENT, 2).await?;
         assert_eq!(
             (
                 at(&woken, "/spec/cause/kind"),
@@ -211,37 +210,6 @@ async fn the_last_part_that_is_done_wakes_who_has_the_whole() -> Result<()> {
         Ok(())
     })
     .await
-}
-
-/// The `number`th task of an agent, once it is over.
-async fn over(tasks: &Record<AgentTask>, agent: &str, number: usize) -> Result<AgentTask> {
-    tasks
-        .until(
-            &format!("task {number} of {agent} is over"),
-            USUAL,
-            |seen| {
-                let of_agent = |seen: &&Seen<AgentTask>| {
-                    seen.object.spec.agent_ref.name == agent
-                        && objects::is_true(&seen.object, "Finished")
-                };
-                let mut found: Vec<&AgentTask> = Vec::new();
-                for seen in seen.iter().filter(of_agent) {
-                    if !found
-                        .iter()
-                        .any(|task| task.metadata.uid == seen.object.metadata.uid)
-                    {
-                        found.push(&seen.object);
-                    }
-                }
-                found.get(number - 1).map(|task| (*task).clone())
-            },
-        )
-        .await
-}
-
-/// As one word for a shell.
-fn shell(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 async fn thread(person: &Person, key: &str, root: &Comment) -> Result<Vec<Comment>> {

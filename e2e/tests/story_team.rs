@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use crds::{AgentTask, AgentTeam};
 use e2e::objects::{at, draft};
-use e2e::script::Script;
-use e2e::wait::{Record, Seen, USUAL};
+use e2e::script::{Script, shell};
+use e2e::wait::USUAL;
 use e2e::{Person, objects, story, wait};
 use protocol::board::{Comment, Page, Posted, RecipientKind, SavedIssue, TeamView};
 use serde_json::json;
@@ -65,11 +65,11 @@ async fn a_mention_of_a_team_wakes_its_leader_who_asks_a_member_and_hears_of_it(
             (RecipientKind::Team, TEAM, Some(objects::AGENT))
         );
 
-        let led = over(&tasks, objects::AGENT, 1).await?;
+        let led = tasks.over_of(objects::AGENT, 1).await?;
         ensure!(objects::is_true(&led, "Succeeded"), "{:?}", led.status);
-        let helped = over(&tasks, HELPER, 1).await?;
+        let helped = tasks.over_of(HELPER, 1).await?;
         ensure!(objects::is_true(&helped, "Succeeded"), "{:?}", helped.status);
-        let back = over(&tasks, objects::AGENT, 2).await?;
+        let back = tasks.over_of(objects::AGENT, 2).await?;
         assert_eq!(at(&back, "/spec/cause/kind"), "Comment");
         let thread = ["comment", "list", &key, "--thread", &posted.comment.id.to_string()];
         let said: Page<Comment> = ada.ask(&thread).await?;
@@ -107,32 +107,4 @@ fn times(folder: &Path, words: &str) -> Result<usize> {
         }
     }
     Ok(found)
-}
-
-/// The `number`th task of an agent, once it is over.
-async fn over(tasks: &Record<AgentTask>, agent: &str, number: usize) -> Result<AgentTask> {
-    let what = format!("task {number} of {agent} is over");
-    tasks
-        .until(&what, USUAL, |seen| {
-            let of_agent = |seen: &&Seen<AgentTask>| {
-                seen.object.spec.agent_ref.name == agent
-                    && objects::is_true(&seen.object, "Finished")
-            };
-            let mut found: Vec<&AgentTask> = Vec::new();
-            for seen in seen.iter().filter(of_agent) {
-                let is_new = found
-                    .iter()
-                    .all(|task| task.metadata.uid != seen.object.metadata.uid);
-                if is_new {
-                    found.push(&seen.object);
-                }
-            }
-            found.get(number - 1).map(|task| (*task).clone())
-        })
-        .await
-}
-
-/// As one word for a shell.
-fn shell(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }

@@ -110,23 +110,9 @@ async fn a_task_takes_its_prompt_from_a_config_map() -> Result<()> {
 
 /// The `number`th task that the agent was given with an issue, once it is over.
 async fn assigned(tasks: &Record<AgentTask>, number: usize, within: Duration) -> Result<AgentTask> {
-    let what = format!("assignment {number} is over");
-    tasks
-        .until(&what, within, |seen| {
-            let mut found: Vec<&AgentTask> = Vec::new();
-            for task in seen.iter().map(|seen| &seen.object) {
-                let cause = task.spec.cause.as_ref();
-                let is_over = objects::is_true(task, "Finished")
-                    && cause.is_some_and(|cause| cause.kind == CauseKind::Assignment);
-                if is_over
-                    && found
-                        .iter()
-                        .all(|known| known.metadata.uid != task.metadata.uid)
-                {
-                    found.push(task);
-                }
-            }
-            found.get(number - 1).map(|task| (*task).clone())
-        })
-        .await
+    let is_it = |task: &AgentTask| {
+        let cause = task.spec.cause.as_ref();
+        cause.is_some_and(|cause| cause.kind == CauseKind::Assignment)
+    };
+    tasks.over("assignment", within, number, is_it).await
 }
