@@ -9,12 +9,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use protocol::{EventBody, Outcome, TokenUsage};
+use protocol::providers::{self, Facts};
+use protocol::{EventBody, FailureClass, Outcome, TokenUsage};
 
 /// What is fixed about one agent's command line.
 pub trait Provider: Sync {
     /// The id that Runtimes name, for example `claude`.
     fn id(&self) -> &'static str;
+
+    /// What the operator knows about it too; a provider without such a row is not driven.
+    fn facts(&self) -> Option<&'static Facts> {
+        providers::facts(self.id())
+    }
 
     /// Name of the context file that the CLI reads in its working directory, for example `CLAUDE.md`.
     fn context_file(&self) -> &'static str;
@@ -58,7 +64,7 @@ pub struct Ladder {
 }
 
 /// What one run is started with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The Runtime's command; empty means the provider's usual one.
     pub command: Vec<String>,
@@ -87,10 +93,33 @@ pub struct CommandLine {
     pub argv: Vec<String>,
     /// Variables that are set unless the container's environment has them.
     pub env_defaults: Vec<(String, String)>,
+    /// Written before the start, so that an adapter needs no file system.
+    pub files: Vec<LaunchFile>,
     /// Written to stdin once the reader runs; stdin stays open.
     pub stdin: Vec<u8>,
     /// What a reader should know about the command line, for example that a reserved flag was dropped.
     pub notes: Vec<EventBody>,
+}
+
+/// A file that a CLI reads at its start. It is replaced in one step, for this user alone, and never through a link.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LaunchFile {
+    /// Where. Folders above it are made.
+    pub path: PathBuf,
+    /// The whole of it.
+    pub content: Vec<u8>,
+    /// It holds secret values: it is removed again once the CLI has ended.
+    pub secret: bool,
+}
+
+impl std::fmt::Debug for LaunchFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LaunchFile")
+            .field("path", &self.path)
+            .field("bytes", &self.content.len())
+            .field("secret", &self.secret)
+            .finish()
+    }
 }
 
 /// One run of a CLI.
@@ -118,7 +147,7 @@ pub enum Input<'a> {
     /// The process has ended and its pipes are read to their end. Always the last input.
     Exited(Exit),
     /// The runner wants something of the CLI.
-    Host(HostCommand),
+    Host(HostCommand<'a>),
 }
 
 /// How a process ended.
@@ -132,9 +161,29 @@ pub struct Exit {
 
 /// What the runner wants of a running CLI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HostCommand {
+pub enum HostCommand<'a> {
     /// End the turn now by the protocol's own means. The [`Ladder`] follows whatever the adapter does.
     Interrupt,
+    /// Hand over what a person adds while the turn runs. Answered by [`Output::Steered`] with the same id, at once or
+    /// when it is known; the runner answers for an adapter that is done.
+    Steer {
+        /// Names the remark.
+        id: &'a str,
+        /// The whole text for the model, its frame included.
+        text: &'a str,
+    },
+    /// What was decided on an [`Output::Ask`]. One that no longer waits is ignored.
+    Decide {
+        /// That of the question.
+        id: &'a str,
+        /// Whether the tool may be used.
+        allow: bool,
+        /// The reason that was given.
+        why: Option<&'a str>,
+    },
+    /// A tool has run for longer than its budget: end what runs in the background, if the protocol can. An adapter that
+    /// asked for it says [`Activity::ToolsInterrupted`].
+    InterruptBackgroundTools,
 }
 
 /// Names a timer; each adapter has its own constants. Setting one again moves it.
@@ -157,8 +206,46 @@ pub enum Output {
         /// How long.
         after: Duration,
     },
+    /// What became of a [`HostCommand::Steer`].
+    Steered {
+        /// Which.
+        id: String,
+        /// Fine only once the CLI has it and the model will read it in this turn; else why not, in a short sentence.
+        taken: Result<(), String>,
+    },
+    /// The CLI waits for a decision on a tool; [`HostCommand::Decide`] answers.
+    Ask {
+        /// Names the question, once per run.
+        id: String,
+        /// The tool, as the CLI calls it.
+        tool: String,
+        /// What the tool is given. The decision is on exactly this.
+        input: serde_json::Value,
+        /// Why it is asked, where the CLI says so.
+        why: Option<String>,
+    },
+    /// The CLI no longer waits for this decision.
+    Withdrawn {
+        /// Which.
+        id: String,
+    },
+    /// A sign that the CLI lives, or how far it is, which is nothing for the timeline.
+    Activity(Activity),
     /// The run is over. What still lives of the CLI is stopped: from the rung `close` of the [`Ladder`].
     Done(AdapterResult),
+}
+
+/// What the runner's watchdogs go by, beside events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// It said something that is no event.
+    Frame,
+    /// It says that it tries a request to the model again, after a failure of this class.
+    Retrying(FailureClass),
+    /// The model has answered one request: counted where a number of turns is the limit and the CLI has no flag for it.
+    ModelTurn,
+    /// It was asked to end what runs in the background, and its tools get one more window for it.
+    ToolsInterrupted,
 }
 
 /// How a run ended, as the CLI told it. The runner adds durations, what it knows better (a stop that it was

@@ -17,6 +17,7 @@ use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
 use crate::environment::Environment;
 use crate::host::Host;
 use crate::journal::Journal;
+use crate::launch_files;
 use crate::layout::Layout;
 use crate::life::{not_prepared, tell_foreign};
 use crate::open::{Given, Opened};
@@ -222,6 +223,8 @@ impl Attempt<'_> {
             .environment
             .of_agent(self.layout, &self.settings.api, &line.env_defaults)
             .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str());
+        let _files =
+            launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         let child = spawn(
             &line.argv,
             &environment,

@@ -16,6 +16,7 @@ pub mod git_secrets;
 pub mod host;
 pub mod install;
 pub mod journal;
+pub mod launch_files;
 pub mod layout;
 pub mod life;
 pub mod lines;

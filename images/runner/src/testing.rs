@@ -64,15 +64,10 @@ pub(crate) fn package() -> Package {
 /// A run of a CLI as nobody has asked for anything of their own.
 pub(crate) fn launch() -> Launch {
     Launch {
-        command: Vec::new(),
-        launch_prefix: Vec::new(),
-        args: Vec::new(),
-        model: None,
         cwd: "/workspace/work".into(),
         home: "/workspace/home".into(),
-        root: false,
-        resume: None,
         message: "Say \"hi\"\nplease".to_owned(),
+        ..Launch::default()
     }
 }
 

@@ -324,9 +324,31 @@ impl<'t, 'a> Turn<'t, 'a> {
                 Output::SetTimer { id, after } => {
                     self.timers.insert(id, Instant::now() + after);
                 }
+                Output::Steered { id, taken } => self.steered(&id, taken),
+                Output::Ask { id, tool, .. } => self.undecided(&id, &tool),
+                Output::Withdrawn { .. } | Output::Activity(_) => {}
                 Output::Done(result) => self.done(result),
             }
         }
+    }
+
+    fn steered(&mut self, id: &str, taken: Result<(), String>) {
+        let words = match taken {
+            Ok(()) => format!("the agent's program took the remark {id}"),
+            Err(why) => format!("the remark {id} did not reach the agent's program: {why}"),
+        };
+        self.around.journal.remark(LogLevel::Info, words);
+    }
+
+    /// Nobody is there to decide.
+    fn undecided(&mut self, id: &str, tool: &str) {
+        let words = format!("nobody can decide on {tool}: it is refused");
+        self.around.journal.remark(LogLevel::Warn, words);
+        self.give(Input::Host(HostCommand::Decide {
+            id,
+            allow: false,
+            why: Some("nobody can decide on it"),
+        }));
     }
 
     fn write(&mut self, bytes: Vec<u8>) {

@@ -16,7 +16,7 @@ use crate::watch::{Caches, NamespaceMeta};
 /// True when the runner has an adapter for the provider.
 #[must_use]
 pub fn is_supported(provider: Provider) -> bool {
-    providers::DRIVEN.contains(&provider.as_str())
+    providers::facts(provider.as_str()).is_some()
 }
 
 /// What a namespace is to us.

@@ -15,7 +15,7 @@ use self::background::Background;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
-use super::pipes::{self, Stdin, no_frame, wait};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Meter, Transcript, control};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
@@ -105,6 +105,8 @@ impl Adapter for Run {
                 self.interrupted = true;
                 self.stdin.write(control::interrupt(), out);
             }
+            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "claude", out),
+            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }

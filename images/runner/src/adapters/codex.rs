@@ -21,7 +21,7 @@ use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, running, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
-use super::pipes::{self, Stdin, no_frame, wait};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
 use crate::classify;
 
@@ -130,6 +130,8 @@ impl Adapter for Run {
                 self.interrupted = true;
                 self.interrupt(out);
             }
+            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "codex", out),
+            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }

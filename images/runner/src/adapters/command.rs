@@ -1,7 +1,7 @@
 //! The command line of one run: what the Runtime asks for and what the adapter adds.
 
 use super::flags::{self, Reserved};
-use crate::adapter::{CommandLine, Launch};
+use crate::adapter::{CommandLine, Launch, LaunchFile};
 
 /// What an adapter adds.
 #[derive(Default)]
@@ -16,6 +16,8 @@ pub(super) struct Parts<'a> {
     pub(super) last: Vec<&'a str>,
     /// Variables that are set unless the container's environment has them.
     pub(super) env: Vec<(&'a str, &'a str)>,
+    /// Files that it reads at its start.
+    pub(super) files: Vec<LaunchFile>,
     /// The first frames.
     pub(super) stdin: Vec<u8>,
 }
@@ -42,6 +44,7 @@ impl Parts<'_> {
             env_defaults: env
                 .map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .collect(),
+            files: self.files,
             stdin: self.stdin,
             notes,
         }

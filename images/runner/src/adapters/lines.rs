@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, parse, running};
-use super::pipes::{self, Stdin, no_frame};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output};
 use crate::classify;
 
@@ -93,6 +93,8 @@ impl<T: Talk> Adapter for Run<T> {
             Input::Exited(exit) => self.finish(None, Some(exit), out),
             // There is no word for it: the process is ended by signals.
             Input::Host(HostCommand::Interrupt) => self.interrupted = true,
+            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, T::NAME, out),
+            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }

@@ -88,6 +88,6 @@ mod tests {
     #[test]
     fn the_operator_knows_what_can_be_driven() {
         let ids: Vec<_> = PROVIDERS.iter().map(|provider| provider.id()).collect();
-        assert_eq!(ids, protocol::providers::DRIVEN);
+        assert_eq!(ids, protocol::providers::ids());
     }
 }

@@ -14,7 +14,7 @@ use self::talk::Talk;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{count, cut, flag, log, parse, running, text};
-use super::pipes::{self, Stdin, no_frame, wait};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
@@ -127,6 +127,8 @@ impl Adapter for Run {
                     self.write(&json!({"id": ABORT, "type": "abort"}), out);
                 }
             }
+            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "pi", out),
+            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }

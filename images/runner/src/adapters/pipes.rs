@@ -48,6 +48,14 @@ pub(super) fn stderr(line: &str, out: &mut Vec<Output>) {
     out.push(Output::Event(log(LogLevel::Debug, words)));
 }
 
+/// Says that a remark cannot be handed over to a CLI while it works.
+pub(super) fn takes_no_remark(id: &str, name: &str, out: &mut Vec<Output>) {
+    out.push(Output::Steered {
+        id: id.to_owned(),
+        taken: Err(format!("{name} takes no remarks while it works")),
+    });
+}
+
 /// Sets a timer.
 pub(super) fn wait(id: TimerId, after: Duration, out: &mut Vec<Output>) {
     out.push(Output::SetTimer { id, after });

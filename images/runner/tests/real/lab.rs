@@ -190,18 +190,17 @@ impl Lab {
         &self,
         message: &str,
         resume: Option<&str>,
-        watch: impl FnMut(&EventBody) -> Option<HostCommand>,
+        watch: impl FnMut(&EventBody) -> Option<HostCommand<'static>>,
     ) -> Result<Told> {
         let launch = Launch {
             command: vec![self.program.display().to_string()],
-            launch_prefix: Vec::new(),
             args: self.cli.args.iter().map(ToString::to_string).collect(),
-            model: None,
             cwd: self.folder.path().join("work"),
             home: self.folder.path().join("home"),
             root: true,
             resume: resume.map(str::to_owned),
             message: message.to_owned(),
+            ..Launch::default()
         };
         let (line, adapter) = self.cli.provider()?.launch(&launch);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
@@ -334,7 +333,7 @@ struct Drive<W> {
     began: Instant,
 }
 
-impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
+impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
     fn until_done(mut self) -> Result<Told> {
         self.give(Input::Started)?;
         loop {
@@ -395,6 +394,10 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand>> Drive<W> {
                 Output::SetTimer { id, after } => {
                     self.timers.insert(id, Instant::now() + after);
                 }
+                Output::Steered { .. }
+                | Output::Ask { .. }
+                | Output::Withdrawn { .. }
+                | Output::Activity(_) => {}
                 Output::Done(result) => return Ok(Some(result)),
             }
         }

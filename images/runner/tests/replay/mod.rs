@@ -27,15 +27,11 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn adapter(&self) -> Box<dyn Adapter> {
         let launch = Launch {
-            command: Vec::new(),
-            launch_prefix: Vec::new(),
-            args: Vec::new(),
-            model: None,
             cwd: "/workdir".into(),
             home: "/home/user".into(),
-            root: false,
             resume: self.resume.map(str::to_owned),
             message: "hi".to_owned(),
+            ..Launch::default()
         };
         adapters::find(self.provider)
             .expect("there is an adapter")
@@ -263,9 +259,12 @@ pub(crate) fn check_pairs(out: &[Output]) {
 }
 
 pub(crate) fn result(out: &[Output]) -> &AdapterResult {
-    let result = out.iter().find_map(|output| match output {
-        Output::Done(result) => Some(result),
-        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::SetTimer { .. } => None,
+    let result = out.iter().find_map(|output| {
+        if let Output::Done(result) = output {
+            Some(result)
+        } else {
+            None
+        }
     });
     result.expect("there is a result")
 }
@@ -286,6 +285,12 @@ fn line_of(output: &Output) -> String {
         Output::Write(bytes) => format!("write {}", String::from_utf8_lossy(bytes).trim_end()),
         Output::CloseStdin => "close stdin".to_owned(),
         Output::SetTimer { id, after } => format!("timer {} in {after:?}", id.0),
+        Output::Steered { id, taken } => format!("steered {id} {taken:?}"),
+        Output::Ask {
+            id, tool, input, ..
+        } => format!("ask {id} {tool} {input}"),
+        Output::Withdrawn { id } => format!("withdrawn {id}"),
+        Output::Activity(activity) => format!("activity {activity:?}"),
         Output::Done(result) => format!("done {result:#?}"),
     }
 }

@@ -22,9 +22,12 @@ pub(crate) fn run(provider: &'static str, resume: Option<&'static str>, lines: &
 
 /// The timers that were set, with their times.
 pub(crate) fn timers(run: &Run) -> Vec<(TimerId, Duration)> {
-    let timer = |output: &Output| match output {
-        Output::SetTimer { id, after } => Some((*id, *after)),
-        Output::Event(_) | Output::Write(_) | Output::CloseStdin | Output::Done(_) => None,
+    let timer = |output: &Output| {
+        if let Output::SetTimer { id, after } = output {
+            Some((*id, *after))
+        } else {
+            None
+        }
     };
     run.out.iter().filter_map(timer).collect()
 }

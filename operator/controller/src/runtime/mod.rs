@@ -89,7 +89,7 @@ fn ready(runtime: &Runtime, failed: Option<&WriteError>) -> Wanted {
     if !is_supported(provider) {
         let message = format!(
             "The runner has no adapter for {provider} yet. Supported: {}.",
-            providers::DRIVEN.join(", ")
+            providers::ids().join(", ")
         );
         return want(Status::False, reason::PROVIDER_NOT_SUPPORTED, message);
     }

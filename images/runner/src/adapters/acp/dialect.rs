@@ -51,8 +51,6 @@ pub(super) struct Dialect {
     pub(super) fails_on_stderr: bool,
     /// What its numbers of tokens are of.
     pub(super) usage: Scope,
-    /// Its first answer comes within this time.
-    pub(super) first_answer: Duration,
     /// How it is stopped.
     pub(super) ladder: Ladder,
 }
@@ -119,7 +117,6 @@ pub(super) const BASE: Dialect = Dialect {
     overflow: &[],
     fails_on_stderr: false,
     usage: Scope::Turn,
-    first_answer: Duration::from_secs(60),
     ladder: Ladder {
         interrupt: Duration::from_secs(2),
         close: Duration::from_secs(2),

@@ -16,7 +16,7 @@ use crate::adapter::{Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
-use crate::adapters::pipes::{self, Stdin, no_frame, wait};
+use crate::adapters::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 
 /// Each step between the first answer and the prompt takes no longer.
 const HANDSHAKE: Duration = Duration::from_secs(60);
@@ -85,7 +85,7 @@ impl Adapter for Run {
                     "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
                 });
                 self.call(Call::Initialize, "initialize", &params, out);
-                wait(HANDSHAKE_TIMER, self.dialect.first_answer, out);
+                wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
@@ -111,6 +111,10 @@ impl Adapter for Run {
             Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => self.interrupt(out),
+            Input::Host(HostCommand::Steer { id, .. }) => {
+                takes_no_remark(id, self.dialect.id, out);
+            }
+            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
