@@ -5,7 +5,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{LocalRef, RuntimeRef};
+use crate::{EnvFromSource, EnvVar, LocalRef, McpServer, RuntimeRef};
 
 mod access;
 
@@ -54,10 +54,48 @@ pub struct AgentSpec {
     #[schemars(length(min = 1, max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub runtime_refs: Vec<RuntimeRef>,
-    /// model is the model that the provider is asked for. Without one the provider decides.
+    /// model is the model that the provider is asked for. Without one the Runtime's is, else the provider decides.
     #[schemars(length(min = 1, max = 200))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// thinkingLevel is how much the model thinks, in the words of the coding agent. Without one the Runtime's is asked for.
+    #[schemars(
+        length(min = 1, max = 64),
+        regex(pattern = "^[A-Za-z0-9][-_.A-Za-z0-9]*$")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
+    /// serviceTier is the tier of the provider's service, in the words of the coding agent, where it knows such.
+    #[schemars(
+        length(min = 1, max = 64),
+        regex(pattern = "^[A-Za-z0-9][-_.A-Za-z0-9]*$")
+    )]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_tier: Option<String>,
+    /// maxTurns is how often the model is asked in one task at most. Without one nobody counts.
+    #[schemars(range(min = 1, max = 10_000))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<i32>,
+    /// args stand after those of the Runtime on the coding agent's command line. What Mooring sets itself is left out.
+    #[schemars(length(max = 64), inner(length(max = 4096)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// env are variables of the agent's container, in the place of the Runtime's of the same name. Secrets come by reference.
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(default)]
+    pub env: Vec<EnvVar>,
+    /// envFrom are whole ConfigMaps and Secrets as variables, after those of the Runtime. Those of env and of Mooring win.
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default)]
+    pub env_from: Vec<EnvFromSource>,
+    /// mcpServers are tools that the agent is given beside those of the Runtime. With a list here or there, even an empty one, the agent has these alone, where its coding agent can be held to that.
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<McpServer>>,
     /// skills are the Skills that the agent can load, by name.
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
@@ -111,6 +149,9 @@ pub mod reason {
     pub const RUNTIME_NOT_READY: &str = "RuntimeNotReady";
     /// It names Skills that do not exist. Create them, or correct `skills`.
     pub const SKILL_NOT_FOUND: &str = "SkillNotFound";
+    /// It is given MCP servers, and the provider of one of its Runtimes can be given none. Take `mcpServers` out, or
+    /// choose another Runtime.
+    pub const MCP_NOT_SUPPORTED: &str = "McpNotSupported";
     /// The namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
 }

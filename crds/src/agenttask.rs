@@ -87,7 +87,7 @@ pub use status::{
         priority = 1
     )
 )]
-#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.promptFrom) == has(oldSelf.promptFrom) && (!has(self.promptFrom) || self.promptFrom == oldSelf.promptFrom) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds)")
+#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.promptFrom) == has(oldSelf.promptFrom) && (!has(self.promptFrom) || self.promptFrom == oldSelf.promptFrom) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds) && has(self.model) == has(oldSelf.model) && (!has(self.model) || self.model == oldSelf.model) && has(self.maxTurns) == has(oldSelf.maxTurns) && (!has(self.maxTurns) || self.maxTurns == oldSelf.maxTurns)")
     .message("of a task only desiredState, priority and ttlSecondsAfterFinished can change: create another AgentTask"))]
 #[x_kube(validation = Rule::new("(has(self.prompt) ? 1 : 0) + (has(self.promptFrom) ? 1 : 0) + (has(self.cause) ? 1 : 0) == 1")
     .message("a task has exactly one of prompt, promptFrom and cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
@@ -118,6 +118,14 @@ pub struct AgentTaskSpec {
     /// requestedBy is who made the task, written in by the cluster; where it is too old for that, no other name than one's own is taken. It cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_by: Option<Requester>,
+    /// model is the model that the provider is asked for, in the place of the Agent's. It cannot change.
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// maxTurns is how often the model is asked at most, in the place of the Agent's. It cannot change.
+    #[schemars(range(min = 1, max = 10_000))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<i32>,
     /// session says what the task wants of the conversation. It cannot change.
     #[serde(default)]
     pub session: TaskSession,

@@ -23,6 +23,7 @@ mod assignee;
 pub mod conditions;
 pub mod labels;
 mod loginrequest;
+mod mcp;
 pub mod names;
 mod runtime;
 mod schema;
@@ -56,9 +57,12 @@ pub use agentwebhook::{
 };
 pub use assignee::{Assignee, AssigneeKind};
 pub use loginrequest::{LoginRequest, LoginRequestSpec, nonce_hash, policy as login_policy};
+pub use mcp::{
+    MCP_VARIABLE, McpHeader, McpServer, McpType, mcp_references, mcp_servers, mcp_variable,
+};
 pub use runtime::{
-    AllowedPeer, Capacity, ConfigMapKeyRef, Egress, EnvFromSource, EnvValueSource, EnvVar,
-    ImagePullPolicy, Network, PodSettings, Provider, Resources, Runtime, RuntimeSpec,
+    AllowedPeer, Capacity, ConfigMapKeyRef, Defaults, Egress, EnvFromSource, EnvValueSource,
+    EnvVar, ImagePullPolicy, Network, PodSettings, Provider, Resources, Runtime, RuntimeSpec,
     RuntimeStatus, SecretKeyRef, Timeouts, Toleration, TolerationEffect, TolerationOperator,
     Workdir, reason as runtime_reason,
 };

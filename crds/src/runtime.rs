@@ -5,7 +5,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::LocalRef;
+use crate::{LocalRef, McpServer};
 
 mod env;
 mod pod;
@@ -15,7 +15,7 @@ mod settings;
 pub use env::{ConfigMapKeyRef, EnvFromSource, EnvValueSource, EnvVar, SecretKeyRef};
 pub use pod::{PodSettings, Resources, Toleration, TolerationEffect, TolerationOperator};
 pub use provider::Provider;
-pub use settings::{AllowedPeer, Capacity, Egress, Network, Timeouts, Workdir};
+pub use settings::{AllowedPeer, Capacity, Defaults, Egress, Network, Timeouts, Workdir};
 
 /// How and where a coding agent's CLI runs: image, volume, limits, network.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -72,6 +72,14 @@ pub struct RuntimeSpec {
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     #[serde(default)]
     pub args: Vec<String>,
+    /// defaults are for agents and tasks that say nothing of their own.
+    #[serde(default)]
+    pub defaults: Defaults,
+    /// mcpServers are tools that every agent on this Runtime is given. With a list here or in the Agent, even an empty one, an agent has these alone, where the coding agent can be held to that.
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp_servers: Option<Vec<McpServer>>,
     /// pod is what may be set of the pod. Everything else in it is fixed and hardened.
     #[serde(default)]
     pub pod: PodSettings,

@@ -8,6 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::AccessMode;
 use crate::shared::quantity;
 
+/// What is asked of the provider where neither Agent nor task says anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Defaults {
+    /// model is the model that the provider is asked for. Without one the provider decides.
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// thinkingLevel is how much the model thinks, in the words of the coding agent.
+    #[schemars(
+        length(min = 1, max = 64),
+        regex(pattern = "^[A-Za-z0-9][-_.A-Za-z0-9]*$")
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
+}
+
 /// Where the agent may connect to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = Rule::new("self.egress == 'Allowlist' || self.allow.size() == 0")

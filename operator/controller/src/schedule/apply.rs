@@ -204,6 +204,8 @@ fn task(
         cause: None,
         prompt_from: None,
         requested_by: None,
+        model: None,
+        max_turns: None,
         session: crds::TaskSession::default(),
         priority: 0,
         deadline_seconds: run.deadline_seconds,

@@ -31,6 +31,8 @@ pub fn task(kin: &Kin, row: &TaskRow, subject: Subject, cause: &TaskCause) -> Ag
             cause: Some(cause.clone()),
             prompt_from: None,
             requested_by: None,
+            model: None,
+            max_turns: None,
             session: TaskSession {
                 policy: match row.policy {
                     protocol::SessionPolicy::Resume => SessionPolicy::Resume,
