@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A model endpoint that plays answers from a script, so that a real agent's CLI can be driven with no account.
 
-It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`) and the OpenAI Responses
-API (`POST …/v1/responses`). `GET /__log` gives back every request so far, credentials masked, so that a test can assert
-what the CLI sent. Standard library only.
+It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`), the OpenAI Responses API
+(`POST …/v1/responses`) and Chat Completions (`POST …/v1/chat/completions`). `GET /__log` gives back every request so far,
+credentials masked, so that a test can assert what the CLI sent. Standard library only.
 """
 import argparse
 import json
@@ -14,6 +14,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
+import chat
 import messages
 import responses
 from scenario import Scenarios
@@ -83,6 +84,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, {"input_tokens": max(1, len(raw) // 4)})
         if route.endswith("/messages"):
             return self.play(messages, request)
+        if route.endswith("/chat/completions"):
+            return self.play(chat, chat.as_messages(request))
         if route.endswith("/responses"):
             return self.play(responses, responses.as_messages(request))
         self.log.add(self, request)
@@ -105,7 +108,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for name, data in events:
-            frame = ("event: %s\ndata: %s\n\n" % (name, json.dumps(data))).encode()
+            data = data if isinstance(data, str) else json.dumps(data)
+            head = "event: %s\n" % name if name else ""
+            frame = ("%sdata: %s\n\n" % (head, data)).encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(frame), frame))
             self.wfile.flush()
             time.sleep(turn.get("chunk_delay_ms", 0) / 1000)
