@@ -2,8 +2,10 @@
 //!
 //! The runner has taken out every secret that its pod was given; the server takes out what it knows itself, whatever
 //! a runner did. Credentials of any attempt or person go by their form, those of the attempt itself by their
-//! value, also where their beginning was cut off.
+//! value, also where their beginning was cut off; of what a run says, also what looks like a secret of
+//! somebody else's ([`forms`]).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -12,7 +14,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::{AttemptId, Event, InstallationKey, Salt, TaskResult, texts};
 
-const REDACTED: &str = "[redacted]";
+pub mod forms;
+
+use forms::MARK as REDACTED;
+
 /// How credentials begin: of tasks, of runners, of persons.
 const PREFIXES: [&str; 4] = ["mrt_", "mrr_", "mrp_", "mrw_"];
 /// So many characters after the prefix make a credential. Ours have 43 and more; longer than the word that
@@ -75,6 +80,9 @@ impl Redactor {
     /// Cleans a text.
     pub fn text(&self, text: &mut String) {
         replace(&self.0, text);
+        if let Cow::Owned(clean) = forms::clean(text) {
+            *text = clean;
+        }
     }
 }
 
