@@ -1,4 +1,5 @@
-//! What tests share with the scripted stand-in for an agent; the stand-in itself is the binary. Its script is
-//! described in the README of this crate.
+//! What the scripted stand-ins for agents share, with each other and with tests. Their script is described in the
+//! README of this crate.
 
 pub mod flood;
+pub mod script;

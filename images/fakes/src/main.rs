@@ -1,7 +1,6 @@
 //! `mooring-fake-agent`: see the README of this crate, which `--help` prints.
 
 mod conversation;
-mod script;
 mod turn;
 mod wire;
 

@@ -4,29 +4,55 @@ use std::time::Duration;
 
 /// One line of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Step {
+pub enum Step {
+    /// A word that the conversation holds from now on.
     Remember(String),
+    /// Answer with the words of before.
     Recall,
+    /// Say this.
     Answer(String),
+    /// Think this.
     Think(String),
+    /// Run this command as a tool.
     Run(String),
+    /// Leave this command behind.
     Background(String),
+    /// Wait.
     Sleep(Duration),
-    Flood { count: u64, pause: Duration },
+    /// Many events.
+    Flood {
+        /// How many.
+        count: u64,
+        /// Between two.
+        pause: Duration,
+    },
+    /// Say where the chain of the flood ends.
     StopChain,
+    /// A line of so many bytes.
     LongLine(usize),
+    /// These bytes as a line.
     Bytes(Vec<u8>),
+    /// A line on stderr.
     Stderr(String),
-    Memory { mebibytes: usize },
+    /// Take memory.
+    Memory {
+        /// So much.
+        mebibytes: usize,
+    },
+    /// Do not react to TERM.
     IgnoreTerm,
+    /// Do nothing, for ever.
     Hang,
+    /// End without a result.
     Crash(i32),
+    /// End with an error.
     Fail(String),
 }
 
 /// The steps of a prompt, and of each line that cannot be read the line. What woke an agent reaches it quoted,
 /// so the mark of a quotation before a line is passed over.
-pub(crate) fn steps(prompt: &str) -> Vec<Result<Step, String>> {
+#[must_use]
+pub fn steps(prompt: &str) -> Vec<Result<Step, String>> {
     prompt
         .lines()
         .map(|line| line.trim_start_matches(['>', ' ', '\t']).trim_end())

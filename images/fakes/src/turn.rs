@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fakes::flood::Chain;
+use fakes::script::{Step, steps};
 use nix::sys::signal::{SigSet, Signal};
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
-use crate::script::{Step, steps};
 use crate::wire::{self, Incoming, Wire};
 
 /// What lives as long as the process.
