@@ -69,6 +69,9 @@ impl Failure {
         if matches!(self, Self::Api(client::Error::TooLong { .. })) {
             words.push_str("; ask for fewer with --limit");
         }
+        if matches!(self, Self::Api(client::Error::NotLive)) {
+            words.push_str(". `moor task logs` and `moor task get` do without one");
+        }
         text::line(&words)
     }
 

@@ -3,7 +3,7 @@
 use protocol::board::{
     AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation,
     InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment,
-    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Retry, RunView, SavedIssue,
+    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Rerun, Retry, RunView, SavedIssue,
     SearchHit, SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
 };
 use protocol::{AttachmentId, CommentId, InboxId, TaskId};
@@ -236,8 +236,9 @@ impl Board<'_> {
     ///
     /// # Errors
     /// [`Error`], as for every call.
-    pub async fn rerun_task(&self, id: TaskId) -> Result<RunView, Error> {
-        self.ask(Method::POST, &format!("tasks/{id}/rerun")).await
+    pub async fn rerun_task(&self, id: TaskId, when: &Rerun) -> Result<RunView, Error> {
+        self.send(Method::POST, &format!("tasks/{id}/rerun"), when)
+            .await
     }
 
     /// `POST tasks/{id}/retry`: the task that tries again what failed.

@@ -32,6 +32,23 @@ pub enum Error {
     /// The answer is not of the form that this client knows.
     #[error("the answer of the API cannot be read")]
     Malformed(#[source] serde_json::Error),
+    /// A live connection broke off, or was closed.
+    #[error("the live connection ended: {0}")]
+    Live(String),
+    /// There is an API, and no live connection to it.
+    #[error(
+        "the API is reached, but no live connection to it: it is of an earlier release, or something on the way lets no \
+         WebSocket through"
+    )]
+    NotLive,
+    /// The API does not tell what was to be followed, or not any more.
+    #[error("{message} ({code})")]
+    Ended {
+        /// A constant of [`protocol::code`].
+        code: String,
+        /// The API's words.
+        message: String,
+    },
 }
 
 impl Error {
@@ -39,10 +56,13 @@ impl Error {
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
-            Self::Refused { code, .. } => Some(code),
-            Self::Settings(_) | Self::Connection(_) | Self::TooLong { .. } | Self::Malformed(_) => {
-                None
-            }
+            Self::Refused { code, .. } | Self::Ended { code, .. } => Some(code),
+            Self::Settings(_)
+            | Self::Connection(_)
+            | Self::TooLong { .. }
+            | Self::Malformed(_)
+            | Self::Live(_)
+            | Self::NotLive => None,
         }
     }
 
@@ -50,13 +70,17 @@ impl Error {
     #[must_use]
     pub fn retry(&self) -> bool {
         match self {
-            Self::Connection(_) => true,
+            Self::Connection(_) | Self::Live(_) => true,
             // Something between us and the API answers with its own pages while the API is away.
             Self::Malformed(_) | Self::TooLong { .. } => true,
             Self::Refused { status, code, .. } => {
                 *status >= 500 || *status == 429 || code == code::TOO_MANY_REQUESTS
             }
-            Self::Settings(_) => false,
+            Self::Ended { code, .. } => {
+                [code::TOO_MANY_REQUESTS, code::UNAVAILABLE, code::INTERNAL]
+                    .contains(&code.as_str())
+            }
+            Self::Settings(_) | Self::NotLive => false,
         }
     }
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{ErrorBody, limits};
-use reqwest::{Method, RequestBuilder, Response, Url, redirect};
+use reqwest::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Upgraded, Url, redirect};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
@@ -13,6 +16,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio_tungstenite::tungstenite::handshake;
 use uuid::Uuid;
 
 use crate::{Error, REQUEST_TIMEOUT, Settings};
@@ -230,6 +234,38 @@ impl Http {
         }
         let body = read(response, ANSWER_BYTES).await?;
         Err(refusal(status.as_u16(), &body))
+    }
+
+    /// Asks for a WebSocket, and gives the connection on which it is spoken.
+    pub(crate) async fn switch(
+        &self,
+        path: &str,
+        credential: &SecretString,
+    ) -> Result<Upgraded, Error> {
+        let key = handshake::client::generate_key();
+        let request = self.request(Method::GET, path, REQUEST_TIMEOUT)?;
+        let request = request
+            .bearer_auth(credential.expose_secret())
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, &key);
+        let response = request.send().await.map_err(Error::Connection)?;
+        let status = response.status();
+        if status != StatusCode::SWITCHING_PROTOCOLS {
+            let body = read(response, ANSWER_BYTES).await?;
+            return Err(if status.is_success() {
+                Error::NotLive
+            } else {
+                refusal(status.as_u16(), &body)
+            });
+        }
+        let accepted = response.headers().get(SEC_WEBSOCKET_ACCEPT);
+        let wanted = handshake::derive_accept_key(key.as_bytes());
+        if accepted.is_none_or(|accepted| accepted.as_bytes() != wanted.as_bytes()) {
+            return Err(Error::NotLive);
+        }
+        response.upgrade().await.map_err(Error::Connection)
     }
 
     /// As [`Http::ask`], and what is answered does not matter.

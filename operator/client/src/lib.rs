@@ -2,10 +2,14 @@
 //! takes no proxy from the environment, follows no redirect, and never repeats a request: when to try again
 //! is the caller's decision, and [`Error::retry`] says whether that can help.
 
+mod approvals;
 mod board;
 mod chat;
+mod defined;
 mod error;
+mod follow;
 mod http;
+mod live;
 mod look;
 mod person;
 mod settings;
@@ -16,7 +20,7 @@ use std::time::Duration;
 
 use protocol::runner::{
     ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest, FinishResponse,
-    OpenRequest, OpenResponse, StartedRequest, TaskView, TextRequest, TextResponse, WhoAmI,
+    OpenRequest, OpenResponse, StartedRequest, SteeredRequest, TaskView, TextRequest, TextResponse, WhoAmI,
 };
 use protocol::{TaskId, limits};
 use secrecy::SecretString;
@@ -24,7 +28,9 @@ use serde::de::IgnoredAny;
 
 pub use board::{Board, EventQuery, PageQuery};
 pub use error::Error;
+pub use follow::{Follow, Told};
 pub use http::Download;
+pub use live::Live;
 pub use person::Caller;
 pub use settings::Settings;
 pub use workspace::Workspace;
@@ -137,6 +143,22 @@ impl Client {
         let path = format!("runner/control?after={}", query.after);
         let timeout = limits::CONTROL_HOLD + REQUEST_TIMEOUT;
         self.http.get(&path, credential, timeout).await
+    }
+
+    /// `POST runner/steered`: what became of a person's remark. Sending it again is safe.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn steered(
+        &self,
+        credential: &SecretString,
+        request: &SteeredRequest,
+    ) -> Result<(), Error> {
+        let answer: Result<IgnoredAny, Error> = self
+            .http
+            .post("runner/steered", credential, request, REQUEST_TIMEOUT)
+            .await;
+        answer.map(|IgnoredAny| ())
     }
 
     /// `POST runner/finish`: the one result. Sending it again is safe.

@@ -1,6 +1,6 @@
 //! A TLS server with canned answers, and the program run against it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -9,8 +9,11 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::extract::Request;
-use axum::response::Response;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -40,6 +43,9 @@ pub(crate) struct Asked {
 /// Answers by method and path, each in its order; the last one stays.
 type Answers = Arc<Mutex<HashMap<String, Vec<(u16, Value)>>>>;
 
+/// What is told on one live connection after the other; each breaks off then.
+type Lives = Arc<Mutex<VecDeque<Vec<Value>>>>;
+
 /// A server and a home for the program.
 pub(crate) struct Bed {
     pub(crate) home: TempDir,
@@ -48,6 +54,7 @@ pub(crate) struct Bed {
     pub(crate) ca: String,
     answers: Answers,
     asked: Arc<Mutex<Vec<Asked>>>,
+    lives: Lives,
 }
 
 /// What the program did.
@@ -71,7 +78,10 @@ impl Bed {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (answers, asked) = (Answers::default(), Arc::default());
-        let router = router(Arc::clone(&answers), Arc::clone(&asked));
+        let lives = Lives::default();
+        let live = get(tell).with_state((Arc::clone(&lives), Arc::clone(&asked)));
+        let router = router(Arc::clone(&answers), Arc::clone(&asked))
+            .route("/api/v1/workspaces/team-a/live", live);
         let listener = Tls { listener, acceptor };
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         let home = tempfile::tempdir().unwrap();
@@ -83,7 +93,14 @@ impl Bed {
             ca,
             answers,
             asked,
+            lives,
         }
+    }
+
+    /// A further live connection, on which this is told and which then breaks off.
+    pub(crate) fn tells(&self, bodies: &[Value]) -> &Self {
+        self.lives.lock().unwrap().push_back(bodies.to_vec());
+        self
     }
 
     pub(crate) fn answer(&self, line: &str, answer: Value) -> &Self {
@@ -205,6 +222,35 @@ pub(crate) fn router(answers: Answers, asked: Arc<Mutex<Vec<Asked>>>) -> Router 
             .header("content-type", "application/json")
             .body(Body::from(answer.to_string()))
             .unwrap()
+    })
+}
+
+/// A live connection: waits for what is asked, tells what is to be told, and breaks off. Without anything to tell it is a
+/// server that knows no such thing.
+async fn tell(
+    State((lives, asked)): State<(Lives, Arc<Mutex<Vec<Asked>>>)>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let Some(bodies) = lives.lock().unwrap().pop_front() else {
+        return (
+            StatusCode::NOT_FOUND,
+            failure("notFound", "Nothing.").to_string(),
+        )
+            .into_response();
+    };
+    upgrade.on_upgrade(async move |mut socket: WebSocket| {
+        let Some(Ok(Message::Text(request))) = socket.recv().await else {
+            return;
+        };
+        asked.lock().unwrap().push(Asked {
+            line: "GET workspaces/team-a/live".to_owned(),
+            token: String::new(),
+            body: request.to_string(),
+        });
+        for (number, mut body) in (1..).zip(bodies) {
+            body["number"] = json!(number);
+            socket.send(Message::text(body.to_string())).await.unwrap();
+        }
     })
 }
 

@@ -16,3 +16,5 @@ mod login;
 mod people;
 #[cfg(test)]
 mod pod;
+#[cfg(test)]
+mod watch;

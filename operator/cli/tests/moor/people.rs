@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::bed::{Bed, Ran, SERVICE, failure, page, run};
 
-const TASK: &str = "00000000-0000-0000-0000-000000000007";
+pub(crate) const TASK: &str = "00000000-0000-0000-0000-000000000007";
 
 /// A login whose server is known by another name than that under which it is reached.
-fn log_in(bed: &Bed) {
+pub(crate) fn log_in(bed: &Bed) {
     let config = format!(
         "user = 'ada'\ntoken = 'mrp_ada'\nexpires = '2026-01-02T03:04:05Z'\nworkspace = 'team-a'\nca = '''{}'''\n\
          [server]\nurl = 'https://127.0.0.1:{}'\ntlsName = '{SERVICE}'\n",
@@ -21,18 +21,18 @@ fn log_in(bed: &Bed) {
     fs::set_permissions(bed.config(), Permissions::from_mode(0o600)).unwrap();
 }
 
-async fn moor(bed: &Bed, words: &[&str]) -> Ran {
+pub(crate) async fn moor(bed: &Bed, words: &[&str]) -> Ran {
     run(bed.moor(words), "").await
 }
 
-fn run_view(state: &str) -> Value {
+pub(crate) fn run_view(state: &str) -> Value {
     json!({
         "id": TASK, "name": "coder-7", "agent": "coder", "subject": {"kind": "Issue", "name": "TEAM-1"},
         "state": state, "attempt": 1, "created": "2026-01-02T03:04:05Z",
     })
 }
 
-fn words(position: u64) -> Value {
+pub(crate) fn words(position: u64) -> Value {
     json!({
         "position": position, "attempt": 1, "at": "2026-01-02T03:04:05Z",
         "body": {"type": "text", "content": format!("word {position}")},
@@ -91,131 +91,8 @@ async fn a_list_says_how_to_go_on() {
     );
 }
 
-#[tokio::test]
-async fn a_timeline_is_followed_to_its_end() {
-    let bed = Bed::new().await;
-    log_in(&bed);
-    let (task, events) = (
-        format!("GET workspaces/team-a/tasks/{TASK}"),
-        format!("GET workspaces/team-a/tasks/{TASK}/events"),
-    );
-    bed.answer(&task, run_view("running"))
-        .refuse(&task, 200, run_view("finished"))
-        .answer(&events, json!({"items": [words(1)], "next": "1"}))
-        .answer(&events, page(&[]))
-        .answer(&events, page(&[words(2), words(3)]));
-    let shown = moor(&bed, &["task", "logs", TASK, "--follow"]).await.ok();
-    insta::assert_snapshot!(shown);
-    let asked: Vec<_> = bed
-        .lines()
-        .into_iter()
-        .filter_map(|line| Some(line.split_once("events?")?.1.to_owned()))
-        .collect();
-    assert_eq!(
-        asked,
-        [
-            "after=0&limit=200",
-            "after=1&limit=200",
-            "after=1&limit=200"
-        ]
-    );
-}
-
-#[tokio::test]
-async fn a_timeline_is_followed_past_an_interruption() {
-    let bed = Bed::new().await;
-    log_in(&bed);
-    let events = format!("GET workspaces/team-a/tasks/{TASK}/events");
-    bed.answer(
-        &format!("GET workspaces/team-a/tasks/{TASK}"),
-        run_view("finished"),
-    )
-    .answer(&events, json!({"items": [words(1)], "next": "1"}))
-    .refuse(&events, 503, failure("unavailable", "Away."))
-    .answer(&events, page(&[words(2)]));
-    let ran = moor(&bed, &["task", "logs", TASK, "-f", "--quiet"]).await;
-    assert!(ran.err.contains("trying again"), "{}", ran.err);
-    assert_eq!(ran.ok(), "1\n2\n");
-    assert_eq!(
-        bed.lines().last().unwrap(),
-        &format!("{events}?after=1&limit=200")
-    );
-}
-
-fn event(position: u64, body: Value) -> Value {
+pub(crate) fn event(position: u64, body: Value) -> Value {
     json!({"position": position, "attempt": 1, "at": "2026-01-02T03:04:05Z", "body": body})
-}
-
-/// A task that works in two parts, and ends in this way.
-fn watched(bed: &Bed, succeeded: bool) {
-    let (task, events) = (
-        format!("GET workspaces/team-a/tasks/{TASK}"),
-        format!("GET workspaces/team-a/tasks/{TASK}/events"),
-    );
-    let mut ended = run_view("finished");
-    ended["succeeded"] = json!(succeeded);
-    ended["finished"] = json!("2026-01-02T03:05:09Z");
-    if !succeeded {
-        ended["failure"] = json!("CliCrashed");
-    }
-    let call =
-        json!({"type": "toolUse", "tool": "Bash", "callId": "1", "input": {"command": "ls"}});
-    let gave = json!({"type": "toolResult", "callId": "1", "tool": "Bash", "output": "a\nb", "status": "completed"});
-    let slow =
-        json!({"type": "toolUse", "tool": "Bash", "callId": "2", "input": {"command": "make"}});
-    let made = json!({"type": "toolResult", "callId": "2", "output": "made", "status": "failed"});
-    bed.answer(&task, run_view("running"))
-        .refuse(&task, 503, failure("unavailable", "Away."))
-        .answer(&task, ended)
-        .answer(
-            &events,
-            page(&[event(1, call), event(2, gave), event(3, slow)]),
-        )
-        .answer(&events, page(&[event(4, made), words(5)]));
-}
-
-#[tokio::test]
-async fn a_task_is_watched_to_its_end_past_an_interruption() {
-    let bed = Bed::new().await;
-    log_in(&bed);
-    watched(&bed, true);
-    let ran = moor(&bed, &["task", "watch", TASK]).await;
-    assert!(ran.err.contains("trying again"), "{}", ran.err);
-    insta::assert_snapshot!(ran.ok());
-    let asked: Vec<_> = bed
-        .lines()
-        .into_iter()
-        .filter_map(|line| Some(line.split_once("events?")?.1.to_owned()))
-        .collect();
-    assert_eq!(asked, ["after=0&limit=200", "after=3&limit=200"]);
-}
-
-#[tokio::test]
-async fn the_end_of_who_watches_is_that_of_the_task() {
-    let bed = Bed::new().await;
-    log_in(&bed);
-    watched(&bed, false);
-    let ran = moor(&bed, &["task", "watch", TASK]).await;
-    assert_eq!(ran.code, 8, "{}{}", ran.out, ran.err);
-    let last = ran.out.lines().last().unwrap();
-    assert_eq!(
-        last,
-        "failed: CliCrashed after 1 min 4 s, 2 calls of tools, 1 failed"
-    );
-    assert!(!ran.err.contains("moor: "), "{}", ran.err);
-
-    let bed = Bed::new().await;
-    log_in(&bed);
-    watched(&bed, false);
-    let ran = moor(&bed, &["task", "watch", TASK, "-o", "json", "--after", "2"]).await;
-    assert_eq!(ran.code, 8);
-    let lines: Vec<Value> = ran
-        .out
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(lines.len(), 6, "{}", ran.out);
-    assert_eq!(lines[5]["failure"], "CliCrashed");
 }
 
 #[tokio::test]

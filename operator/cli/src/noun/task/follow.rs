@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use client::EventQuery;
+use client::{EventQuery, Follow, Told};
 use protocol::board::{RunView, TimelineItem};
-use protocol::{TaskId, TaskState, limits};
+use protocol::{TaskId, TaskState};
 
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::Settings;
 
-/// A timeline that is followed is asked for this often.
-const EVERY: Duration = Duration::from_secs(1);
 /// After a lost connection it is tried again this often in a row, …
 const TRIES: u32 = 60;
 /// … this long after the last time.
@@ -24,73 +22,34 @@ pub(super) trait Reader {
     fn take(&mut self, part: &[TimelineItem], out: &mut Output<'_>) -> Result<(), Failure>;
 }
 
-/// Where the reading stands.
-pub(super) struct Follow {
-    task: TaskId,
-    /// The last position that was taken in.
-    after: u64,
-    /// Failures since something was answered.
-    tries: u32,
-}
-
-impl Follow {
-    pub(super) fn new(task: TaskId, after: u64) -> Self {
-        Self {
-            task,
-            after,
-            tries: 0,
-        }
-    }
-
-    /// Reads until the task is over. A connection that is lost is made anew. Gives the task as it ended.
-    pub(super) async fn until_over(
-        mut self,
-        settings: &Settings,
-        reader: &mut impl Reader,
-        out: &mut Output<'_>,
-    ) -> Result<RunView, Failure> {
-        let mut session = Session::open(settings).await?;
-        loop {
-            match self.read(&session, reader, out).await {
-                Ok(run) => return Ok(run),
-                Err(Failure::Api(error)) if error.retry() && self.tries < TRIES => {
-                    self.tries += 1;
-                    out.note(&format!("{}; trying again", Failure::Api(error).words()))?;
-                    tokio::time::sleep(WAIT).await;
-                    // The pod through which it was reached may be the one that is gone.
-                    if let Ok(again) = Session::open(settings).await {
-                        session = again;
-                    }
-                }
-                Err(failure) => return Err(failure),
+/// Reads what follows a position, as it happens, until the task is over. A connection that is lost is made anew. Gives
+/// the task as it ended.
+pub(super) async fn until_over(
+    mut follow: Follow,
+    settings: &Settings,
+    reader: &mut impl Reader,
+    out: &mut Output<'_>,
+) -> Result<RunView, Failure> {
+    let mut session = Session::open(settings).await?;
+    let mut tries = 0;
+    loop {
+        match follow.next(&session.board()?).await {
+            Ok(Told::Events(part)) => {
+                tries = 0;
+                reader.take(&part, out)?;
             }
-        }
-    }
-
-    async fn read(
-        &mut self,
-        session: &Session,
-        reader: &mut impl Reader,
-        out: &mut Output<'_>,
-    ) -> Result<RunView, Failure> {
-        loop {
-            // Asked before the events: what was written until the end is then still read.
-            let run = session.board()?.run(self.task).await?;
-            loop {
-                let (part, more) = part(session, self.task, self.after, limits::PAGE_ITEMS).await?;
-                self.tries = 0;
-                if !part.is_empty() {
-                    reader.take(&part, out)?;
-                }
-                self.after = part.last().map_or(self.after, |last| last.position);
-                if !more {
-                    break;
+            Ok(Told::Stands(run)) if run.state == TaskState::Finished => return Ok(*run),
+            Ok(Told::Stands(_)) => tries = 0,
+            Err(error) if error.retry() && tries < TRIES => {
+                tries += 1;
+                out.note(&format!("{}; trying again", Failure::Api(error).words()))?;
+                tokio::time::sleep(WAIT).await;
+                // The pod through which it was reached may be the one that is gone.
+                if let Ok(again) = Session::open(settings).await {
+                    session = again;
                 }
             }
-            if run.state == TaskState::Finished {
-                return Ok(run);
-            }
-            tokio::time::sleep(EVERY).await;
+            Err(error) => return Err(error.into()),
         }
     }
 }

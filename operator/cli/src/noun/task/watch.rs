@@ -1,11 +1,12 @@
 //! `moor task logs`, `messages` and `watch`: three ways to read what happens in a task.
 
 use clap::Args;
+use client::Follow;
 use protocol::board::{RunView, TimelineItem};
 use protocol::{EventBody, TaskId, limits};
 use serde::Serialize;
 
-use super::follow::{Follow, Reader, part};
+use super::follow::{Reader, part, until_over};
 use super::show;
 use super::steps::Steps;
 use crate::failure::Failure;
@@ -91,8 +92,7 @@ impl Logs {
     ) -> Result<(), Failure> {
         if self.follow {
             let follow = Follow::new(self.id, self.after);
-            return follow
-                .until_over(settings, &mut Events, out)
+            return until_over(follow, settings, &mut Events, out)
                 .await
                 .map(drop);
         }
@@ -130,7 +130,7 @@ impl Watch {
     ) -> Result<(), Failure> {
         let mut reader = transcript(self.id);
         let follow = Follow::new(self.id, self.after);
-        let run = follow.until_over(settings, &mut reader, out).await?;
+        let run = until_over(follow, settings, &mut reader, out).await?;
         let style = out.style;
         out.item(
             &run,
