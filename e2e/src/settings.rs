@@ -33,6 +33,21 @@ pub struct Images {
     /// The real Claude Code.
     #[serde(default)]
     pub agent_claude: Option<String>,
+    /// The real Codex.
+    #[serde(default)]
+    pub agent_codex: Option<String>,
+    /// The real pi.
+    #[serde(default)]
+    pub agent_pi: Option<String>,
+    /// Claude Code and Codex behind ACP.
+    #[serde(default)]
+    pub agent_acp: Option<String>,
+    /// Claude Code alone, to be mounted beside another image.
+    #[serde(default)]
+    pub cli_claude: Option<String>,
+    /// A git server with one repository.
+    #[serde(default)]
+    pub git_server: Option<String>,
     /// The model that plays a script.
     #[serde(default)]
     pub scripted_model: Option<String>,

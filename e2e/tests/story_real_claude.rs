@@ -1,136 +1,29 @@
 //! The conversation comes back, with the real Claude Code: a stand-in of our own would prove nothing about user ids,
 //! home, a read-only root, or how it finds its sessions. Its model plays a script, in a pod of its own.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
+use e2e::model::{Model, holds};
 use e2e::objects::{at, text};
 use e2e::script::Script;
-use e2e::wait::{self, USUAL};
 use e2e::{Workspace, objects, story};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Service};
-use kube::api::{DeleteParams, PostParams};
-use kube::{Api, ResourceExt as _};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::PostParams;
 use serde_json::{Value, json};
 
-const PORT: u16 = 8080;
 /// What the agent's skill says that it is good for.
 const SKILL: &str = "How to speak with people politely, 7c41d0.";
 
-/// The scripted model, outside of the workspace: nothing may connect into that.
-struct Model {
-    namespace: String,
-    pod_address: String,
-    service_address: String,
-}
-
-impl Model {
-    async fn start(workspace: &Workspace, image: &str) -> Result<Self> {
-        let client = workspace.cluster.client.clone();
-        let namespace: Namespace = serde_json::from_value(json!({
-            "metadata": {"generateName": "e2e-model-", "labels": {
-                "mooring.dev/e2e": "test", "pod-security.kubernetes.io/enforce": "restricted",
-            }},
-        }))?;
-        let namespaces: Api<Namespace> = Api::all(client.clone());
-        let namespace = namespaces
-            .create(&PostParams::default(), &namespace)
-            .await?
-            .name_any();
-        let (pods, services) = (
-            Api::namespaced(client.clone(), &namespace),
-            Api::namespaced(client.clone(), &namespace),
-        );
-        let scenarios: ConfigMap = serde_json::from_value(json!({
-            "metadata": {"name": "scenarios"},
-            "data": {"scenarios.json": include_str!("scenarios.json")},
-        }))?;
-        Api::namespaced(client, &namespace)
-            .create(&PostParams::default(), &scenarios)
-            .await?;
-        let pod: Pod = serde_json::from_value(model_pod(image))?;
-        let service: Service = serde_json::from_value(json!({
-            "metadata": {"name": "model"},
-            "spec": {"selector": {"app": "model"}, "ports": [{"port": PORT}]},
-        }))?;
-        pods.create(&PostParams::default(), &pod).await?;
-        let service: Service = services.create(&PostParams::default(), &service).await?;
-        let pod_address = wait::object(&pods, "model", "is ready", USUAL, |pod: Option<&Pod>| {
-            let status = pod?.status.as_ref()?;
-            let ready = status
-                .conditions
-                .iter()
-                .flatten()
-                .any(|one| one.type_ == "Ready" && one.status == "True");
-            ready.then(|| status.pod_ip.clone()).flatten()
-        });
-        let pod_address = pod_address.await?;
-        let service_address = service
-            .spec
-            .and_then(|spec| spec.cluster_ip)
-            .context("a Service has an address")?;
-        Ok(Self {
-            namespace,
-            pod_address,
-            service_address,
-        })
-    }
-
-    /// Every request that the CLI has made so far.
-    async fn requests(&self) -> Result<Vec<Value>> {
-        let url = format!("http://{}:{PORT}/__log", self.pod_address);
-        Ok(reqwest::get(url).await?.error_for_status()?.json().await?)
-    }
-
-    async fn stop(&self, workspace: &Workspace) -> Result<()> {
-        let namespaces: Api<Namespace> = Api::all(workspace.cluster.client.clone());
-        namespaces
-            .delete(&self.namespace, &DeleteParams::default())
-            .await?;
-        Ok(())
-    }
-}
-
-fn model_pod(image: &str) -> Value {
-    json!({
-        "metadata": {"name": "model", "labels": {"app": "model"}},
-        "spec": {
-            "automountServiceAccountToken": false,
-            "terminationGracePeriodSeconds": 1,
-            "securityContext": {"runAsNonRoot": true, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}},
-            "containers": [{
-                "name": "model",
-                "image": image,
-                "imagePullPolicy": "IfNotPresent",
-                "args": ["--scenarios", "/scenarios/scenarios.json"],
-                "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
-                "securityContext": {
-                    "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": [{"name": "scenarios", "mountPath": "/scenarios"}],
-            }],
-            "volumes": [{"name": "scenarios", "configMap": {"name": "scenarios"}}],
-        },
-    })
-}
-
 /// The Runtime of the real CLI: it may connect to its model and to nothing else.
 fn runtime(image: &str, model: &Model) -> objects::Draft<crds::Runtime> {
-    let address = format!("http://model.{}.svc.cluster.local:{PORT}", model.namespace);
     objects::runtime("claude", image)
         .set("/spec/pod/resources/limits/memory", "1Gi")
         .set("/spec/workdir/size", "256Mi")
-        .set(
-            "/spec/network/allow",
-            json!([
-                {"cidr": format!("{}/32", model.pod_address), "port": PORT},
-                {"cidr": format!("{}/32", model.service_address), "port": PORT},
-            ]),
-        )
+        .set("/spec/network/allow", model.peers())
         .set(
             "/spec/pod/env",
             json!([
-                {"name": "ANTHROPIC_BASE_URL", "value": address},
+                {"name": "ANTHROPIC_BASE_URL", "value": model.url()},
                 {"name": "ANTHROPIC_API_KEY", "value": "scripted"},
-                {"name": "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "value": "1"},
             ]),
         )
 }
@@ -151,12 +44,6 @@ async fn give_skill(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-fn holds(requests: &[Value], word: &str) -> bool {
-    requests
-        .iter()
-        .any(|request| request["body"].to_string().contains(word))
-}
-
 #[tokio::test]
 async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> {
     story("claude", async |workspace| {
@@ -165,7 +52,8 @@ async fn claude_code_goes_on_with_its_conversation_in_a_new_pod() -> Result<()> 
             println!("skipped: no image of Claude Code or of its scripted model");
             return Ok(());
         };
-        let model = Box::pin(Model::start(workspace, model)).await?;
+        let scenarios: Value = serde_json::from_str(include_str!("scenarios.json"))?;
+        let model = Box::pin(Model::start(workspace, model, &scenarios)).await?;
         give_skill(workspace).await?;
         workspace
             .prepare_with(

@@ -9,12 +9,17 @@ use cluster::{Cluster, Home};
 use serde_json::{Value, json};
 
 /// Images by the name that tests know them by, each with its own name and folder.
-const IMAGES: [(&str, &str, &str); 5] = [
+const IMAGES: [(&str, &str, &str); 10] = [
     ("operator", "operator", "images/operator"),
     ("runner", "runner", "images/runner"),
     ("agentFake", "agent-fake", "images/agent-fake"),
     ("agentClaude", "agent-claude", "images/agent-claude"),
+    ("agentCodex", "agent-codex", "images/agent-codex"),
+    ("agentPi", "agent-pi", "images/agent-pi"),
+    ("agentAcp", "agent-acp", "images/agent-acp"),
+    ("cliClaude", "cli-claude", "images/cli-claude"),
     ("scriptedModel", "scripted-model", "images/scripted-model"),
+    ("gitServer", "git-server", "images/git-server"),
 ];
 
 /// What there is to run.

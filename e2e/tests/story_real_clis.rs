@@ -1,0 +1,270 @@
+//! A comment wakes the real command lines in their pods: they read the issue and answer in its thread with `moor`, and the
+//! next comment finds the same conversation in another pod. What their model is asked is the evidence.
+
+use anyhow::{Context as _, Result, bail, ensure};
+use crds::AgentTask;
+use crds::names::task_name;
+use e2e::model::{Model, holds};
+use e2e::objects::{Draft, at, text};
+use e2e::{Person, Workspace, objects, story};
+use protocol::board::{AuthorKind, Comment, Page, Posted, SavedIssue, WakeVerdict};
+use serde_json::{Value, json};
+
+/// What the agent says at the end of its first turn, to nobody: it stands in no comment.
+const LAST_WORDS: &str = "The valve is shut, 5b0d97.";
+/// What it is asked to keep in mind.
+const WORD: &str = "w81d2c40f7";
+
+/// A command line, and how its Runtime tells it of the model.
+struct Real {
+    provider: &'static str,
+    settings: fn(Draft<crds::Runtime>, &Model) -> Draft<crds::Runtime>,
+}
+
+/// What the model lets it do: look and answer, then answer again with what it remembers.
+fn scenarios(key: &str) -> Value {
+    let shell = |command: String| json!([{"do": "shell", "command": command}]);
+    // What is open, seen from inside: a connection is made or it is not.
+    let reach = r#"reach() { timeout 3 bash -c "exec 3<>/dev/tcp/$2/$3" 2>/dev/null && echo "$1 is open" || echo "$1 is shut"; }"#;
+    let api = r#"api="${MOORING_API#https://}"; reach api "${api%:*}" "${api##*:}""#;
+    let outside = "reach kubernetes kubernetes.default.svc 443";
+    json!({
+        "side_text": "Words",
+        "look": {"turns": [
+            {"text": "I look.", "tools": shell(format!("moor issue get {key}; {reach}; {api}; {outside}"))},
+            {"tools": shell(format!("moor comment add {key} --body 'It was the valve.'"))},
+            {"text": LAST_WORDS},
+        ]},
+        "again": {"turns": [
+            {"tools": shell(format!("moor comment add {key} --body 'It still is.'"))},
+            {"recall": {"pattern": "Remember the word ([a-z0-9]+)", "found": "The word was $1.", "missing": "Which word?"}},
+        ]},
+    })
+}
+
+/// The image of the command line and that of its model, where both are there.
+fn images(workspace: &Workspace, provider: &str) -> Option<(String, String)> {
+    let all = &workspace.cluster.settings.images;
+    let image = match provider {
+        "claude" => &all.agent_claude,
+        "codex" => &all.agent_codex,
+        "pi" => &all.agent_pi,
+        _ => &all.agent_acp,
+    };
+    Some((image.clone()?, all.scripted_model.clone()?))
+}
+
+async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> Result<()> {
+    let ada = Person::with_role(workspace, "ada", "edit").await?;
+    ada.login().await?;
+    let described = "Water in the hold, said nobody else.";
+    let issue = [
+        "issue",
+        "create",
+        "--title",
+        "Fix the leak",
+        "--description",
+    ];
+    let created: SavedIssue = ada.ask(&[&issue[..], &[described]].concat()).await?;
+    let key = created.issue.key.to_string();
+    let model = Box::pin(Model::start(workspace, model, &scenarios(&key))).await?;
+    let runtime = objects::runtime("real", image)
+        .set("/spec/provider", real.provider)
+        .set("/spec/pod/resources/limits/memory", "1Gi")
+        .set("/spec/workdir/size", "256Mi")
+        .set("/spec/network/allow", model.peers());
+    workspace
+        .prepare_with(
+            &(real.settings)(runtime, &model),
+            &objects::agent(objects::AGENT, "real"),
+        )
+        .await?;
+
+    let words = format!("[scenario:look] Remember the word {WORD}.");
+    let (first, root) = ask(workspace, &ada, &key, None, &words).await?;
+    assert_eq!(text(&first, "/status/result/summary")?, LAST_WORDS);
+    let before = model.requests().await?;
+    for (word, what) in [
+        (WORD, "the comment that woke it"),
+        (described, "what `moor issue get` says"),
+        ("api is open", "the way to the API"),
+        ("kubernetes is shut", "the wall before everything else"),
+    ] {
+        ensure!(holds(&before, word), "its model never heard of {what}");
+    }
+    let asked_first = before.first().context("its model was never asked")?;
+    ensure!(
+        !holds(std::slice::from_ref(asked_first), described),
+        "the description was there before the agent asked for it"
+    );
+
+    let (second, _) = ask(
+        workspace,
+        &ada,
+        &key,
+        Some(&root),
+        "[scenario:again] And now?",
+    )
+    .await?;
+    let summary = text(&second, "/status/result/summary")?;
+    assert_eq!(summary, format!("The word was {WORD}."));
+    let asked = model.requests().await?.split_off(before.len());
+    ensure!(
+        holds(&asked, LAST_WORDS),
+        "the earlier turn is not in what the model was asked: the conversation did not go on"
+    );
+    assert_eq!(
+        workspace.conversation_of(&second).await?,
+        workspace.conversation_of(&first).await?
+    );
+    let pod = "/status/attempts/0/podUid";
+    assert_ne!(at(&first, pod), at(&second, pod));
+    for part in ["volume", "workdir", "session", "provider"] {
+        let answer = text(&second, &format!("/status/resumed/{part}/answer"))?;
+        assert_eq!(answer, "Yes", "{part}");
+    }
+    answered(&ada, &key, &root).await?;
+    model.stop(workspace).await
+}
+
+/// Mentions the agent, and waits for the end of its task. Gives back that and the id of the comment.
+async fn ask(
+    workspace: &Workspace,
+    person: &Person,
+    key: &str,
+    parent: Option<&str>,
+    words: &str,
+) -> Result<(AgentTask, String)> {
+    let body = format!("[Worker](mention://agent/worker) {words}");
+    let mut arguments = vec!["comment", "add", key, "--body", &body];
+    arguments.extend(parent.into_iter().flat_map(|parent| ["--parent", parent]));
+    let posted: Posted = person.ask(&arguments).await?;
+    let [wake] = &posted.wakes[..] else {
+        bail!("not one recipient: {:?}", posted.wakes)
+    };
+    let WakeVerdict::Queued { task: Some(id) } = &wake.verdict else {
+        bail!("not queued: {:?}", wake.verdict)
+    };
+    let name = task_name(objects::AGENT, &id.to_string())?;
+    let task = workspace.finished(name.as_str()).await?;
+    ensure!(objects::is_true(&task, "Succeeded"), "{:?}", task.status);
+    Ok((task, posted.comment.id.to_string()))
+}
+
+/// The agent has answered in the thread that woke it, twice, as itself.
+async fn answered(person: &Person, key: &str, root: &str) -> Result<()> {
+    let page: Page<Comment> = person
+        .ask(&["comment", "list", key, "--thread", root])
+        .await?;
+    let by_agent = page.items.iter();
+    let by_agent = by_agent.filter(|comment| comment.author.kind == AuthorKind::Agent);
+    let said: Vec<_> = by_agent
+        .map(|comment| (comment.author.id.as_str(), comment.body.as_str()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (objects::AGENT, "It was the valve."),
+            (objects::AGENT, "It still is.")
+        ]
+    );
+    Ok(())
+}
+
+fn anthropic(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtime> {
+    runtime.set(
+        "/spec/pod/env",
+        json!([
+            {"name": "ANTHROPIC_BASE_URL", "value": model.url()},
+            {"name": "ANTHROPIC_API_KEY", "value": "scripted"},
+        ]),
+    )
+}
+
+fn codex(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtime> {
+    let provider = format!(
+        "model_providers.scripted={{name=\"scripted\",base_url=\"{}/v1\",env_key=\"PROVIDER_KEY\",wire_api=\"responses\"}}",
+        model.url()
+    );
+    runtime
+        .set(
+            "/spec/args",
+            json!([
+                "-c",
+                "model=\"scripted\"",
+                "-c",
+                "model_provider=\"scripted\"",
+                "-c",
+                provider
+            ]),
+        )
+        .set(
+            "/spec/pod/env",
+            json!([{"name": "PROVIDER_KEY", "value": "scripted"}]),
+        )
+}
+
+fn pi(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtime> {
+    let models = json!({"providers": {"scripted": {
+        "baseUrl": model.url(), "apiKey": "PROVIDER_KEY", "api": "anthropic-messages",
+        "models": [{
+            "id": "scripted-1", "name": "Scripted", "reasoning": true, "input": ["text"], "contextWindow": 128_000,
+            "maxTokens": 8192, "cost": {"input": 1, "output": 2, "cacheRead": 0.1, "cacheWrite": 0},
+        }],
+    }}});
+    runtime
+        .set(
+            "/spec/args",
+            json!(["--provider", "scripted", "--model", "scripted-1"]),
+        )
+        .set(
+            "/spec/pod/env",
+            json!([
+                {"name": "PI_MODELS", "value": models.to_string()},
+                {"name": "PROVIDER_KEY", "value": "scripted"},
+            ]),
+        )
+}
+
+fn codex_acp(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtime> {
+    let config = json!({"model": "scripted", "model_provider": "scripted", "model_providers": {"scripted": {
+        "name": "scripted", "base_url": format!("{}/v1", model.url()), "env_key": "PROVIDER_KEY", "wire_api": "responses",
+    }}});
+    runtime.set(
+        "/spec/pod/env",
+        json!([
+            {"name": "CODEX_CONFIG", "value": config.to_string()},
+            {"name": "MODEL_PROVIDER", "value": "scripted"},
+            {"name": "PROVIDER_KEY", "value": "scripted"},
+        ]),
+    )
+}
+
+/// A story of one command line.
+macro_rules! tells {
+    ($($name:ident: $provider:literal, $settings:expr;)+) => {
+        $(#[tokio::test]
+        async fn $name() -> Result<()> {
+            let real = Real {
+                provider: $provider,
+                settings: $settings,
+            };
+            story($provider, async |workspace| {
+                let Some((image, model)) = images(workspace, $provider) else {
+                    println!("skipped: no image of {} or of its model", $provider);
+                    return Ok(());
+                };
+                Box::pin(tell(workspace, &real, &image, &model)).await
+            })
+            .await
+        })+
+    };
+}
+
+tells! {
+    claude_code_answers_and_remembers: "claude", anthropic;
+    codex_answers_and_remembers: "codex", codex;
+    pi_answers_and_remembers: "pi", pi;
+    claude_code_behind_acp_answers_and_remembers: "claude-agent-acp", anthropic;
+    codex_behind_acp_answers_and_remembers: "codex-acp", codex_acp;
+}
