@@ -115,6 +115,12 @@ pub struct Timeouts {
     /// graceSeconds is from the polite request to stop until the kill.
     #[schemars(range(min = 1, max = 600))]
     pub grace_seconds: i32,
+    /// idleSeconds is how long the agent may be silent while none of its tools runs. 0 is for ever.
+    #[schemars(range(min = 0, max = 604_800))]
+    pub idle_seconds: i32,
+    /// toolSeconds is how long tools may run without one beginning or ending. 0 is for ever.
+    #[schemars(range(min = 0, max = 604_800))]
+    pub tool_seconds: i32,
 }
 
 impl Default for Timeouts {
@@ -125,6 +131,8 @@ impl Default for Timeouts {
             prepare_seconds: 120,
             task_seconds: 7200,
             grace_seconds: 15,
+            idle_seconds: 7200,
+            tool_seconds: 7200,
         }
     }
 }

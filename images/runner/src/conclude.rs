@@ -132,7 +132,7 @@ fn outcome(end: &TurnEnd, provider: &str, policy: SessionPolicy) -> Outcome {
         Outcome::Succeeded => return Outcome::Succeeded,
         Outcome::Failed { class, message, .. } => (*class, message),
     };
-    if let Some(cause) = end.stopped {
+    if let Some(cause) = &end.stopped {
         return cause.outcome();
     }
     let Exit { code, signal } = end.exit.unwrap_or(Exit {
@@ -297,7 +297,7 @@ mod tests {
             (failed(), Some(FailureClass::Cancelled)),
         ] {
             let stopped = TurnEnd {
-                stopped: Some(stop),
+                stopped: Some(stop.clone()),
                 ..end(outcome, ResumeOutcome::NotAsked)
             };
             let conclusion = conclude(stopped, "claude", None, SessionPolicy::Resume);

@@ -28,9 +28,12 @@ pub async fn run(client: Client, credential: SecretString, host: HostSender) {
                         continue;
                     }
                     after = number;
-                    info!(command.number = number, command = ?kind, "the operator has a command");
+                    info!(command.number = number, "the operator has a command");
                     match kind {
                         CommandKind::Stop { reason } => host.stop(StopCause::Commanded(reason)),
+                        kind @ (CommandKind::Steer { .. } | CommandKind::Decide { .. }) => {
+                            host.command(kind);
+                        }
                     }
                 }
             }

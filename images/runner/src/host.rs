@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use protocol::runner::CommandKind;
 use protocol::{EventBody, LogLevel};
 use tokio::sync::{mpsc, watch};
 use tracing::{error, warn};
@@ -12,12 +13,15 @@ use crate::stop::StopCause;
 
 /// Remarks that may wait; an agent that sends signals without end fills no more than this.
 const REMARKS: usize = 8;
+/// Commands that may wait; the API gives no more than some hundreds in one attempt.
+const COMMANDS: usize = 256;
 
 /// The run's side.
 #[derive(Debug)]
 pub struct Host {
     stop: watch::Receiver<Option<StopCause>>,
     remarks: mpsc::Receiver<EventBody>,
+    commands: mpsc::Receiver<CommandKind>,
     /// The stop was given by [`Host::next`] already.
     told: bool,
 }
@@ -29,6 +33,8 @@ pub enum Message {
     Stop(StopCause),
     /// For the timeline.
     Remark(EventBody),
+    /// Something else that the API tells.
+    Command(CommandKind),
 }
 
 /// The side of those who have something to say to the run.
@@ -36,6 +42,7 @@ pub enum Message {
 pub struct HostSender {
     stop: Arc<watch::Sender<Option<StopCause>>>,
     remarks: mpsc::Sender<EventBody>,
+    commands: mpsc::Sender<CommandKind>,
 }
 
 /// Both sides.
@@ -43,13 +50,16 @@ pub struct HostSender {
 pub fn channel() -> (HostSender, Host) {
     let (send_stop, stop) = watch::channel(None);
     let (send_remark, remarks) = mpsc::channel(REMARKS);
+    let (send_command, commands) = mpsc::channel(COMMANDS);
     let sender = HostSender {
         stop: Arc::new(send_stop),
         remarks: send_remark,
+        commands: send_command,
     };
     let host = Host {
         stop,
         remarks,
+        commands,
         told: false,
     };
     (sender, host)
@@ -63,6 +73,13 @@ impl HostSender {
             stop.get_or_insert(cause);
             first
         });
+    }
+
+    /// Hands a command on. When too many wait it is dropped: what it asks for is nobody's only chance.
+    pub fn command(&self, kind: CommandKind) {
+        if self.commands.try_send(kind).is_err() {
+            warn!("a command was dropped: too many wait");
+        }
     }
 
     /// Leaves a remark; when too many wait, it is dropped.
@@ -82,7 +99,7 @@ impl Host {
     /// Why the run is stopped, if it is.
     #[must_use]
     pub fn stopped(&self) -> Option<StopCause> {
-        *self.stop.borrow()
+        self.stop.borrow().clone()
     }
 
     /// Waits for a reason to stop. Dropping the future loses nothing.
@@ -99,6 +116,7 @@ impl Host {
                 Message::Stop(cause)
             }
             Some(remark) = self.remarks.recv() => Message::Remark(remark),
+            Some(command) = self.commands.recv() => Message::Command(command),
             // Nobody is left who could say something.
             else => std::future::pending().await,
         }
@@ -107,9 +125,9 @@ impl Host {
 
 async fn cause(stop: &mut watch::Receiver<Option<StopCause>>) -> StopCause {
     if let Ok(stop) = stop.wait_for(Option::is_some).await
-        && let Some(cause) = *stop
+        && let Some(cause) = &*stop
     {
-        return cause;
+        return cause.clone();
     }
     // Nobody is left who could stop us.
     std::future::pending().await

@@ -5,9 +5,10 @@ use std::time::Duration;
 use protocol::{EndReason, FailureClass, Outcome};
 
 use crate::adapter::Ladder;
+use crate::watchdog::Bark;
 
 /// Why a run is stopped. The first reason stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopCause {
     /// The API says so; the verdict stands already.
     Commanded(EndReason),
@@ -15,12 +16,14 @@ pub enum StopCause {
     Terminated,
     /// The CLI ran for too long, this many seconds.
     TimedOut(u32),
+    /// A watchdog barked.
+    Watchdog(Bark),
 }
 
 impl StopCause {
     /// What it means for a run that has no better result.
     #[must_use]
-    pub fn outcome(self) -> Outcome {
+    pub fn outcome(&self) -> Outcome {
         let (class, message) = match self {
             Self::Commanded(EndReason::Cancelled) => {
                 (FailureClass::Cancelled, "the task was cancelled".to_owned())
@@ -48,19 +51,21 @@ impl StopCause {
                 FailureClass::TaskTimeout,
                 format!("the agent did not end within {seconds} s"),
             ),
+            Self::Watchdog(bark) => return bark.outcome(),
         };
         Outcome::failed(class, message)
     }
 
     /// What the timeline says when it begins.
     #[must_use]
-    pub fn remark(self) -> String {
+    pub fn remark(&self) -> String {
         match self {
             Self::Commanded(reason) => format!("the operator ends this run: {reason:?}"),
             Self::Terminated => "the pod is told to end (TERM from outside)".to_owned(),
             Self::TimedOut(seconds) => {
                 format!("the run is ended: it took longer than {seconds} s")
             }
+            Self::Watchdog(bark) => format!("the run is ended: {}", bark.words()),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! One run of a CLI, from its start to the end of its last process: the adapter decides what it means, this
 //! does what the adapter asks for.
 
+mod approve;
+mod steer;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use protocol::{EventBody, FailureClass, LogLevel, Outcome, limits};
+use protocol::{CommentId, EventBody, FailureClass, LogLevel, Outcome, limits};
 use rustix::process::Signal;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -24,9 +27,12 @@ use crate::journal::Journal;
 use crate::lines::{Line, Lines};
 use crate::memory::oom_kills;
 use crate::processes::{Ended, Reaper, end_all, signal_all};
+use crate::approvals::{Answer, Api, Questions};
+use crate::remarks::Told;
 use crate::spawn::Child;
 use crate::stop::{Rung, StopCause, schedule};
 use crate::tail::Tail;
+use crate::watchdog::{self, Watch, Windows};
 
 /// After the CLI has ended its pipes are read on for so long; what it left behind may hold them.
 const PIPES: Duration = Duration::from_secs(10);
@@ -56,6 +62,12 @@ pub struct Surroundings<'a> {
     pub deadline: (Instant, u32),
     /// The container's control groups.
     pub cgroup: &'a Path,
+    /// When its watchdogs bark.
+    pub windows: Windows,
+    /// Takes what became of people's remarks.
+    pub told: Told,
+    /// Asks people about tools, where the Agent wants that.
+    pub questions: Option<Questions<Api>>,
 }
 
 /// How a run ended.
@@ -99,9 +111,12 @@ pub async fn drive(
         // A CLI that is being stopped is drained, so that it can end.
         let reads = turn.stopping() || turn.around.journal.queue().has_room();
         let queue = Arc::clone(turn.around.journal.queue());
-        let host = &mut *turn.around.host;
+        let Surroundings {
+            host, questions, ..
+        } = &mut *turn.around;
         let step = tokio::select! {
             message = host.next() => Step::Host(message),
+            answer = approve::next(questions) => Step::Answer(answer),
             ended = &mut exit, if turn.exited_at.is_none() => Step::Exited(ended),
             line = stdout.next(), if turn.stdout_open && reads => Step::Stdout(line),
             line = stderr.next(), if turn.stderr_open && reads => Step::Stderr(line),
@@ -117,6 +132,7 @@ pub async fn drive(
 /// What happened.
 enum Step {
     Host(Message),
+    Answer(Answer),
     Exited(Result<Exit, oneshot::error::RecvError>),
     Stdout(io::Result<Line>),
     Stderr(io::Result<Line>),
@@ -145,6 +161,9 @@ struct Turn<'t, 'a> {
     used_tools: bool,
     /// Events for which there was no room.
     left_out: u64,
+    watch: Watch,
+    /// Remarks that were offered, by the id under which the adapter has them.
+    remarks: BTreeMap<String, CommentId>,
 }
 
 impl<'t, 'a> Turn<'t, 'a> {
@@ -153,6 +172,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         around: &'t mut Surroundings<'a>,
         input: mpsc::Sender<Vec<u8>>,
     ) -> Self {
+        let watch = Watch::new(around.windows, Instant::now());
         Self {
             adapter,
             around,
@@ -172,6 +192,8 @@ impl<'t, 'a> Turn<'t, 'a> {
             stderr: Tail::default(),
             used_tools: false,
             left_out: 0,
+            watch,
+            remarks: BTreeMap::new(),
         }
     }
 
@@ -191,10 +213,12 @@ impl<'t, 'a> Turn<'t, 'a> {
     /// When something is to be done though nothing happens.
     fn next_due(&self) -> Instant {
         let deadline = self.cause.is_none().then_some(self.around.deadline.0);
+        let watched = (!self.stopping()).then(|| self.watch.due()).flatten();
         let all = [
             self.timers.values().min().copied(),
             self.steps.front().map(|(at, _)| *at),
             deadline,
+            watched,
             self.around.journal.due(),
             self.exited_at.map(|at| at + PIPES),
             self.killed_at.map(|at| at + AFTER_KILL),
@@ -208,6 +232,8 @@ impl<'t, 'a> Turn<'t, 'a> {
             Step::Look => {}
             Step::Host(Message::Stop(cause)) => self.stop(cause),
             Step::Host(Message::Remark(remark)) => self.around.journal.record(remark),
+            Step::Host(Message::Command(command)) => self.commanded(command),
+            Step::Answer(answer) => self.answered(&answer),
             Step::Exited(exit) => self.exited(exit.ok()),
             Step::Stdout(Ok(Line::Whole(line))) => self.give(Input::Stdout(&line)),
             Step::Stdout(Ok(Line::TooLong(bytes))) => self.give(Input::StdoutTooLong(bytes)),
@@ -244,6 +270,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         if self.cause.is_none() && now >= deadline {
             self.stop(StopCause::TimedOut(seconds));
         }
+        self.watch(now);
         while let Some((_, rung)) = self.steps.pop_front_if(|(at, _)| *at <= now) {
             self.climb(rung, now);
         }
@@ -252,13 +279,31 @@ impl<'t, 'a> Turn<'t, 'a> {
         }
     }
 
+    /// Asks the watchdogs.
+    fn watch(&mut self, now: Instant) {
+        if !self.around.journal.queue().has_room() {
+            // Nothing is read, so nothing can be seen.
+            self.watch.held(now);
+        }
+        while !self.stopping()
+            && let Some(step) = self.watch.look(now)
+        {
+            match step {
+                watchdog::Step::InterruptTools => {
+                    self.give(Input::Host(HostCommand::InterruptBackgroundTools));
+                }
+                watchdog::Step::End(bark) => self.stop(StopCause::Watchdog(bark)),
+            }
+        }
+    }
+
     fn stop(&mut self, cause: StopCause) {
-        self.cause = Some(cause);
+        self.cause = Some(cause.clone());
         self.end_by = Some(Instant::now() + self.around.grace);
         // With a result the CLI is being ended already, and the result stands.
         if self.result.is_none() {
-            self.stopped = Some(cause);
             self.around.journal.remark(LogLevel::Warn, cause.remark());
+            self.stopped = Some(cause);
             if self.exited_at.is_none() {
                 self.begin(Rung::Interrupt);
             }
@@ -306,12 +351,21 @@ impl<'t, 'a> Turn<'t, 'a> {
         if self.result.is_some() {
             return;
         }
+        let now = Instant::now();
+        // Stderr is no sign of life: a CLI that fails again and again complains there.
+        let seen = matches!(input, Input::Stdout(_) | Input::StdoutTooLong(_));
+        if seen {
+            self.watch.line(now);
+        }
         let mut outputs = Vec::new();
         self.adapter.handle(input, &mut outputs);
         for output in outputs {
             match output {
                 Output::Event(body) => {
                     self.used_tools |= matches!(body, EventBody::ToolUse { .. });
+                    if seen {
+                        self.watch.event(&body, now);
+                    }
                     // One that is being stopped is read on whatever it says, and may say more than there is memory.
                     if self.stopping() && self.around.journal.queue().overflows() {
                         self.left_out += 1;
@@ -325,30 +379,17 @@ impl<'t, 'a> Turn<'t, 'a> {
                     self.timers.insert(id, Instant::now() + after);
                 }
                 Output::Steered { id, taken } => self.steered(&id, taken),
-                Output::Ask { id, tool, .. } => self.undecided(&id, &tool),
-                Output::Withdrawn { .. } | Output::Activity(_) => {}
+                Output::Ask {
+                    id,
+                    tool,
+                    input,
+                    why,
+                } => self.ask(id, tool, input, why),
+                Output::Withdrawn { id } => self.withdrawn(&id),
+                Output::Activity(activity) => self.watch.activity(activity, now),
                 Output::Done(result) => self.done(result),
             }
         }
-    }
-
-    fn steered(&mut self, id: &str, taken: Result<(), String>) {
-        let words = match taken {
-            Ok(()) => format!("the agent's program took the remark {id}"),
-            Err(why) => format!("the remark {id} did not reach the agent's program: {why}"),
-        };
-        self.around.journal.remark(LogLevel::Info, words);
-    }
-
-    /// Nobody is there to decide.
-    fn undecided(&mut self, id: &str, tool: &str) {
-        let words = format!("nobody can decide on {tool}: it is refused");
-        self.around.journal.remark(LogLevel::Warn, words);
-        self.give(Input::Host(HostCommand::Decide {
-            id,
-            allow: false,
-            why: Some("nobody can decide on it"),
-        }));
     }
 
     fn write(&mut self, bytes: Vec<u8>) {
@@ -412,6 +453,10 @@ impl<'t, 'a> Turn<'t, 'a> {
             signal: None,
         };
         self.give(Input::Exited(self.exit.unwrap_or(unknown)));
+        let open: Vec<_> = self.remarks.keys().cloned().collect();
+        for id in open {
+            self.steered(&id, Err("the turn ended before".to_owned()));
+        }
         if self.left_out > 0 {
             let words = format!(
                 "{} events of the run were left out: they came while it was being ended, and the API had not taken those before",
@@ -496,6 +541,15 @@ mod tests {
             journal: &mut journal,
             host: &mut host,
             reaper: Arc::default(),
+            told: Told::to_nobody(),
+            questions: None,
+            windows: Windows {
+                first_frame: None,
+                idle: None,
+                tool: None,
+                progress: None,
+                first_progress: None,
+            },
             ladder: Ladder {
                 interrupt: Duration::ZERO,
                 close: Duration::ZERO,

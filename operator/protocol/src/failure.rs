@@ -116,6 +116,10 @@ classes! {
     ClaimExpired => Platform, AfterBackoff, Keep;
     /// The agent ran longer than the Runtime's task time.
     TaskTimeout => Agent, Never, Keep;
+    /// The agent's CLI gave no sign of life for the Runtime's `timeouts.idleSeconds`. The message names what was seen last.
+    IdleTimeout => Agent, AtOnce, Keep;
+    /// A tool of the agent ran longer than the Runtime's `timeouts.toolSeconds`. The message names it.
+    ToolTimeout => Agent, Never, Keep;
     /// `deadlineSeconds` of the task ran out.
     DeadlineExceeded => User, Never, Keep;
     /// The runner ended without a result.
@@ -124,6 +128,9 @@ classes! {
     CliCrashed => Agent, AtOnce, Keep;
     /// The task requires its conversation to be resumed, and that cannot be done.
     SessionUnavailable => User, Never, Keep;
+    /// Who asked for the task may not wake its Agent, or the workspace wants a person to ask. Have the one who asks added
+    /// to `spec.access` of the Agent, then ask again.
+    NotAllowed => User, Never, Keep;
     /// The Agent was deleted while the task ran.
     AgentDeleted => User, Never, Keep;
     /// The provider refused the credentials.

@@ -9,6 +9,7 @@ mod chat;
 mod context;
 mod message;
 mod quote;
+mod remark;
 mod team;
 mod template;
 
@@ -17,6 +18,7 @@ mod tests;
 
 pub use context::context;
 pub use message::message;
+pub use remark::remark;
 
 /// The sections that are there, with an empty line between two.
 fn sections(all: impl IntoIterator<Item = Option<String>>) -> String {

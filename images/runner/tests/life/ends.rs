@@ -156,6 +156,39 @@ async fn a_run_that_takes_too_long_is_ended() {
     assert_eq!(class(result), Some(FailureClass::TaskTimeout));
 }
 
+/// The result of a run whose Runtime allows so many seconds of silence, and of a tool.
+async fn watched(script: &str, idle: u32, tool: u32) -> (TaskResult, String) {
+    let pod = Pod::new();
+    let mut package = package(script);
+    package.timeouts.idle_seconds = idle;
+    package.timeouts.tool_seconds = tool;
+    let api = Api::serve(package).await;
+    pod.run(&api).await;
+    let result = api.told().results[0].clone();
+    let message = match &result.outcome {
+        Outcome::Failed { message, .. } => message.clone(),
+        Outcome::Succeeded => String::new(),
+    };
+    (result, message)
+}
+
+#[tokio::test]
+async fn silence_and_a_tool_without_end_have_watchdogs_of_their_own() {
+    let silent = "do: answer Begun.\ndo: sleep 600";
+    let (result, message) = watched(silent, 1, 0).await;
+    assert_eq!(class(&result), Some(FailureClass::IdleTimeout), "{message}");
+    assert!(message.contains("idle watchdog") && message.contains("1 s"), "{message}");
+
+    let busy = "do: answer Begun.\ndo: run sleep 600";
+    let (result, message) = watched(busy, 1, 2).await;
+    assert_eq!(class(&result), Some(FailureClass::ToolTimeout), "{message}");
+    assert!(message.contains("tool watchdog") && message.contains("Bash"), "{message}");
+
+    // A tool that comes to its end in time is no silence.
+    let (result, message) = watched("do: run sleep 1.5\ndo: answer Done.", 1, 30).await;
+    assert_eq!(class(&result), None, "{message}");
+}
+
 #[tokio::test]
 async fn term_from_outside_is_an_orderly_end() {
     let pod = Pod::new();

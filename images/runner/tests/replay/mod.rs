@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use proptest::prelude::*;
 use protocol::{EventBody, FailureClass};
-use runner::adapter::{Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
+use runner::adapter::{Activity, Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
 use runner::adapters;
 use serde_json::Value;
 
@@ -87,23 +86,6 @@ impl Case {
     }
 }
 
-/// A recording's line with bytes of it replaced, or nothing of a recording at all.
-pub(crate) fn broken(lines: Vec<String>) -> impl Strategy<Value = Vec<u8>> {
-    let recorded = (
-        prop::sample::select(lines),
-        prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
-    )
-        .prop_map(|(line, changes)| {
-            let mut bytes = line.into_bytes();
-            for (at, byte) in changes {
-                let at = at.index(bytes.len());
-                bytes[at] = byte;
-            }
-            bytes
-        });
-    prop_oneof![5 => recorded, 1 => prop::collection::vec(any::<u8>(), 0..200)]
-}
-
 pub(crate) fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
@@ -136,8 +118,6 @@ pub(crate) fn recorded(name: &str) -> Vec<String> {
 pub(crate) struct Run {
     adapter: Box<dyn Adapter>,
     pub(crate) out: Vec<Output>,
-    /// How much of it was looked through for calls.
-    seen: usize,
     /// The methods of the calls that the recording's client made, by their number.
     recorded: BTreeMap<u64, String>,
     /// The adapter's own calls that wait for an answer.
@@ -153,7 +133,6 @@ impl Run {
         let mut run = Self {
             adapter: case.adapter(),
             out: Vec::new(),
-            seen: 0,
             recorded: frames.filter_map(|frame| call_of(&frame)).collect(),
             open: Vec::new(),
         };
@@ -171,15 +150,15 @@ impl Run {
         if self.is_done() {
             return;
         }
+        let before = self.out.len();
         self.adapter.handle(input, &mut self.out);
-        for output in &self.out[self.seen..] {
+        for output in &self.out[before..] {
             if let Output::Write(bytes) = output {
                 assert!(bytes.ends_with(b"\n"), "a whole line");
                 let frame = serde_json::from_slice(bytes).ok();
                 self.open.extend(frame.and_then(|frame| call_of(&frame)));
             }
         }
-        self.seen = self.out.len();
     }
 
     /// One recorded line. The adapter may number its calls otherwise than the client of the recording did, and
@@ -271,7 +250,11 @@ pub(crate) fn result(out: &[Output]) -> &AdapterResult {
 
 /// The outputs as a reader likes to see them, one a line.
 pub(crate) fn shown(out: &[Output]) -> String {
-    out.iter().map(|output| line_of(output) + "\n").collect()
+    out.iter()
+        // As many as there are frames, and of no interest to who reads.
+        .filter(|output| !matches!(output, Output::Activity(Activity::Frame)))
+        .map(|output| line_of(output) + "\n")
+        .collect()
 }
 
 fn line_of(output: &Output) -> String {

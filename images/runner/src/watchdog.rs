@@ -1,0 +1,551 @@
+//! Watches that a CLI goes on: pure decisions over what it was seen to do and when.
+//!
+//! A watchdog ends a run that would not end by itself. Each has a window; what counts as a sign of life differs. None of
+//! them barks while a person's decision is awaited, while the runner itself does not read, or once there is a result.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use protocol::providers::Facts;
+use protocol::{EventBody, FailureClass, Outcome, TaskTimeouts};
+use tokio::time::Instant;
+
+use crate::adapter::Activity;
+
+/// A CLI that has done nothing but try the same request again for so long is ended.
+const RETRYING: Duration = Duration::from_secs(30 * 60);
+/// Tools that are followed at a time. Of more than these the ends are not awaited.
+const IN_FLIGHT: usize = 256;
+/// Characters of a tool's name in a message.
+const NAME_CHARS: usize = 60;
+
+/// How long each watchdog waits; none that is absent does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// From the start to the first line.
+    pub first_frame: Option<Duration>,
+    /// Without any line while no tool runs.
+    pub idle: Option<Duration>,
+    /// Without the start or the end of a tool while at least one runs.
+    pub tool: Option<Duration>,
+    /// Without anything that shows progress while no tool runs.
+    pub progress: Option<Duration>,
+    /// The same at the beginning of the turn.
+    pub first_progress: Option<Duration>,
+}
+
+impl Windows {
+    /// Those of a provider under a Runtime. A provider's own times only shorten the Runtime's, and go with it where
+    /// that is off.
+    #[must_use]
+    pub fn of(facts: Option<&Facts>, timeouts: &TaskTimeouts) -> Self {
+        let on = |seconds: u32| (seconds > 0).then(|| Duration::from_secs(seconds.into()));
+        let idle = on(timeouts.idle_seconds);
+        let own = |seconds: Option<u32>| {
+            let own = seconds.map(|seconds| Duration::from_secs(seconds.into()));
+            idle.and_then(|idle| own.map(|own| own.min(idle)))
+        };
+        Self {
+            first_frame: facts.and_then(Facts::first_frame),
+            idle: own(facts.and_then(|facts| facts.idle_seconds)).or(idle),
+            tool: on(timeouts.tool_seconds),
+            progress: own(facts.and_then(|facts| facts.progress_seconds)),
+            first_progress: own(facts.and_then(|facts| facts.first_progress_seconds)),
+        }
+    }
+}
+
+/// Which watchdog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dog {
+    FirstFrame,
+    Idle,
+    Tool,
+    Progress,
+    FirstProgress,
+    Retrying,
+}
+
+/// Why a run is ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bark {
+    dog: Dog,
+    window: Duration,
+    last: String,
+    class: FailureClass,
+}
+
+impl Bark {
+    /// What it means for the run.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        Outcome::failed(self.class, self.words())
+    }
+
+    /// Which watchdog, its window, and what was seen last.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let seconds = self.window.as_secs();
+        let what = match self.dog {
+            Dog::FirstFrame => {
+                format!("first-frame watchdog: the agent's program said nothing within {seconds} s")
+            }
+            Dog::Idle => format!("idle watchdog: the agent's program said nothing for {seconds} s"),
+            Dog::Tool => {
+                format!("tool watchdog: a tool ran for {seconds} s without an end or another start")
+            }
+            Dog::Progress => {
+                format!("progress watchdog: the turn made no progress for {seconds} s")
+            }
+            Dog::FirstProgress => {
+                format!(
+                    "first-turn watchdog: the turn made no progress within {seconds} s of its start"
+                )
+            }
+            Dog::Retrying => {
+                format!(
+                    "retry watchdog: for {seconds} s nothing came but retries of the same request"
+                )
+            }
+        };
+        format!("{what}; seen last: {}", self.last)
+    }
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask the CLI to end what runs in the background, then look again.
+    InterruptTools,
+    /// End the run.
+    End(Bark),
+}
+
+/// What was seen of one run.
+#[derive(Debug)]
+pub struct Watch {
+    windows: Windows,
+    started: Instant,
+    /// Some line was read.
+    framed: bool,
+    last_line: Instant,
+    /// Since the CLI said that its turn runs.
+    progressed: Option<Instant>,
+    /// Something beyond that was seen.
+    beyond_start: bool,
+    tools: BTreeMap<String, String>,
+    tools_changed: Instant,
+    /// The CLI was asked to end its tools since the last change, and whether it said that it does.
+    asked: bool,
+    retrying: Option<(Instant, FailureClass)>,
+    /// Decisions that are awaited.
+    waits: u32,
+    last: String,
+}
+
+impl Watch {
+    /// A run that begins now.
+    #[must_use]
+    pub fn new(windows: Windows, now: Instant) -> Self {
+        Self {
+            windows,
+            started: now,
+            framed: false,
+            last_line: now,
+            progressed: None,
+            beyond_start: false,
+            tools: BTreeMap::new(),
+            tools_changed: now,
+            asked: false,
+            retrying: None,
+            waits: 0,
+            last: "nothing".to_owned(),
+        }
+    }
+
+    /// A line of stdout, whatever it says.
+    pub fn line(&mut self, now: Instant) {
+        self.framed = true;
+        self.last_line = now;
+    }
+
+    /// What an adapter made of a line of stdout.
+    pub fn event(&mut self, body: &EventBody, now: Instant) {
+        let words = match body {
+            EventBody::Log { .. } => {
+                "a line for the log".clone_into(&mut self.last);
+                return;
+            }
+            EventBody::Status { .. } => {
+                self.progressed.get_or_insert(now);
+                "the start of the turn".clone_into(&mut self.last);
+                return;
+            }
+            EventBody::Text { .. } => "text".to_owned(),
+            EventBody::Thinking { .. } => "thinking".to_owned(),
+            EventBody::Error { .. } => "an error".to_owned(),
+            EventBody::ToolUse { call_id, tool, .. } => {
+                let name: String = tool.chars().take(NAME_CHARS).collect();
+                let words = format!("the start of tool {name:?}");
+                if self.tools.len() < IN_FLIGHT {
+                    self.tools.insert(call_id.clone(), name);
+                }
+                self.tools_move(now);
+                words
+            }
+            EventBody::ToolResult { call_id, .. } => {
+                let name = self.tools.remove(call_id).unwrap_or_default();
+                self.tools_move(now);
+                format!("the end of tool {name:?}")
+            }
+        };
+        self.progress(now);
+        self.last = words;
+    }
+
+    /// What an adapter says beside events.
+    pub fn activity(&mut self, activity: Activity, now: Instant) {
+        match activity {
+            Activity::Frame | Activity::ModelTurn => self.progress(now),
+            Activity::Retrying(class) => {
+                let since = self.retrying.map_or(now, |(since, _)| since);
+                self.retrying = Some((since, class));
+                self.last = format!("a retry after {class}");
+            }
+            Activity::ToolsInterrupted => self.tools_changed = now,
+        }
+    }
+
+    /// A person's decision is awaited.
+    pub fn waits(&mut self) {
+        self.waits = self.waits.saturating_add(1);
+    }
+
+    /// One is no longer.
+    pub fn waited(&mut self, now: Instant) {
+        self.waits = self.waits.saturating_sub(1);
+        self.held(now);
+    }
+
+    /// Nothing could be seen until now: all windows begin anew.
+    pub fn held(&mut self, now: Instant) {
+        self.last_line = now;
+        self.tools_changed = now;
+        self.started = now;
+        self.progressed = self.progressed.map(|_| now);
+        self.retrying = self.retrying.map(|(_, class)| (now, class));
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.progressed = Some(now);
+        self.beyond_start = true;
+        self.retrying = None;
+    }
+
+    fn tools_move(&mut self, now: Instant) {
+        self.tools_changed = now;
+        self.asked = false;
+    }
+
+    /// When the next window ends, if nothing is seen until then.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.soonest().map(|(at, ..)| at)
+    }
+
+    /// What is to be done at this time.
+    pub fn look(&mut self, now: Instant) -> Option<Step> {
+        let (_, dog, window, class) = self.soonest().filter(|(at, ..)| *at <= now)?;
+        if dog == Dog::Tool && !std::mem::replace(&mut self.asked, true) {
+            return Some(Step::InterruptTools);
+        }
+        Some(Step::End(Bark {
+            dog,
+            window,
+            last: self.last.clone(),
+            class,
+        }))
+    }
+
+    fn soonest(&self) -> Option<(Instant, Dog, Duration, FailureClass)> {
+        if self.waits > 0 {
+            return None;
+        }
+        let end = |since: Instant, window: Option<Duration>, dog: Dog, class: FailureClass| {
+            window.map(|window| (since + window, dog, window, class))
+        };
+        let idle = FailureClass::IdleTimeout;
+        let quiet = self.tools.is_empty();
+        let windows = &self.windows;
+        let progress = self.progressed.filter(|_| quiet).and_then(|since| {
+            let first = windows.first_progress.filter(|_| !self.beyond_start);
+            end(since, first, Dog::FirstProgress, idle)
+                .or_else(|| end(since, windows.progress, Dog::Progress, idle))
+        });
+        let all = [
+            (!self.framed)
+                .then(|| {
+                    let class = FailureClass::CliCrashed;
+                    end(self.started, windows.first_frame, Dog::FirstFrame, class)
+                })
+                .flatten(),
+            quiet
+                .then(|| end(self.last_line, windows.idle, Dog::Idle, idle))
+                .flatten(),
+            (!quiet)
+                .then(|| {
+                    let class = FailureClass::ToolTimeout;
+                    end(self.tools_changed, windows.tool, Dog::Tool, class)
+                })
+                .flatten(),
+            progress,
+            // It goes with the others: who switches them off wants to wait.
+            self.retrying
+                .filter(|_| windows.idle.is_some())
+                .map(|(since, class)| (since + RETRYING, Dog::Retrying, RETRYING, class)),
+        ];
+        all.into_iter().flatten().min_by_key(|(at, ..)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOWS: Windows = Windows {
+        first_frame: Some(Duration::from_secs(30)),
+        idle: Some(Duration::from_secs(1000)),
+        tool: Some(Duration::from_secs(500)),
+        progress: None,
+        first_progress: None,
+    };
+
+    /// A run and its clock in seconds.
+    struct Run {
+        began: Instant,
+        watch: Watch,
+    }
+
+    impl Run {
+        fn new(windows: Windows) -> Self {
+            let began = Instant::now();
+            Self {
+                began,
+                watch: Watch::new(windows, began),
+            }
+        }
+
+        fn at(&self, seconds: u64) -> Instant {
+            self.began + Duration::from_secs(seconds)
+        }
+
+        fn says(&mut self, seconds: u64, event: EventBody) {
+            self.watch.line(self.at(seconds));
+            self.watch.event(&event, self.at(seconds));
+        }
+
+        fn does(&mut self, seconds: u64, activity: Activity) {
+            self.watch.line(self.at(seconds));
+            self.watch.activity(activity, self.at(seconds));
+        }
+
+        /// Barks at exactly this second, with this class and these words.
+        fn ends(&mut self, seconds: u64, class: FailureClass, words: &[&str]) {
+            assert_eq!(self.watch.due(), Some(self.at(seconds)));
+            let before = self.at(seconds) - Duration::from_millis(1);
+            assert_eq!(self.watch.look(before), None);
+            let Some(Step::End(bark)) = self.watch.look(self.at(seconds)) else {
+                panic!("no bark at {seconds}");
+            };
+            assert_eq!(bark.outcome().class(), Some(class));
+            for word in words {
+                assert!(bark.words().contains(word), "{}", bark.words());
+            }
+        }
+    }
+
+    fn text() -> EventBody {
+        EventBody::Text {
+            content: "hi".into(),
+        }
+    }
+
+    fn starts(call: &str) -> EventBody {
+        EventBody::ToolUse {
+            tool: "Bash".into(),
+            call_id: call.into(),
+            input: serde_json::json!({}),
+        }
+    }
+
+    fn ends(call: &str) -> EventBody {
+        EventBody::ToolResult {
+            tool: None,
+            call_id: call.into(),
+            output: String::new(),
+            status: None,
+        }
+    }
+
+    #[test]
+    fn the_first_line_has_a_budget_of_its_own() {
+        let mut run = Run::new(WINDOWS);
+        run.ends(
+            30,
+            FailureClass::CliCrashed,
+            &["first-frame", "30 s", "nothing"],
+        );
+        let mut run = Run::new(WINDOWS);
+        run.watch.line(run.at(29));
+        assert_eq!(run.watch.due(), Some(run.at(1029)));
+    }
+
+    #[test]
+    fn silence_ends_the_run_and_names_what_was_seen_last() {
+        let mut run = Run::new(WINDOWS);
+        run.says(10, text());
+        run.ends(
+            1010,
+            FailureClass::IdleTimeout,
+            &["idle watchdog", "1000 s", "text"],
+        );
+        // Any line is a sign of life.
+        run.watch.line(run.at(1000));
+        run.ends(2000, FailureClass::IdleTimeout, &["idle"]);
+    }
+
+    #[test]
+    fn a_tool_has_its_own_window_and_one_more_where_the_cli_ends_what_runs() {
+        let mut run = Run::new(WINDOWS);
+        run.says(10, starts("a"));
+        // A line while a tool runs does not move its window, another tool does.
+        run.says(100, text());
+        assert_eq!(run.watch.due(), Some(run.at(510)));
+        run.says(200, starts("b"));
+        run.says(300, ends("b"));
+        assert_eq!(run.watch.look(run.at(800)), Some(Step::InterruptTools));
+        run.watch.activity(Activity::ToolsInterrupted, run.at(800));
+        assert_eq!(run.watch.look(run.at(800)), None);
+        run.ends(1300, FailureClass::ToolTimeout, &["tool watchdog", "500 s"]);
+        // A CLI that cannot is ended at once.
+        let mut run = Run::new(WINDOWS);
+        run.says(10, starts("a"));
+        assert_eq!(run.watch.look(run.at(510)), Some(Step::InterruptTools));
+        run.ends(
+            510,
+            FailureClass::ToolTimeout,
+            &["the start of tool \"Bash\""],
+        );
+        // After its end silence counts again.
+        let mut run = Run::new(WINDOWS);
+        run.says(10, starts("a"));
+        run.says(400, ends("a"));
+        run.ends(
+            1400,
+            FailureClass::IdleTimeout,
+            &["the end of tool \"Bash\""],
+        );
+    }
+
+    #[test]
+    fn waiting_for_a_person_and_for_ourselves_is_nobodys_silence() {
+        let mut run = Run::new(WINDOWS);
+        run.says(10, starts("a"));
+        run.watch.waits();
+        run.watch.waits();
+        assert_eq!(
+            (run.watch.due(), run.watch.look(run.at(99_999))),
+            (None, None)
+        );
+        run.watch.waited(run.at(50_000));
+        assert_eq!(run.watch.due(), None, "another decision is awaited");
+        run.watch.waited(run.at(60_000));
+        assert_eq!(run.watch.due(), Some(run.at(60_500)));
+        run.watch.held(run.at(60_400));
+        assert_eq!(run.watch.due(), Some(run.at(60_900)));
+    }
+
+    #[test]
+    fn retries_alone_end_a_run_with_their_class() {
+        let mut run = Run::new(WINDOWS);
+        for at in [10, 500, 1000, 1500] {
+            run.does(at, Activity::Retrying(FailureClass::ProviderOverloaded));
+        }
+        run.does(1700, Activity::Retrying(FailureClass::ProviderServerError));
+        run.ends(
+            1810,
+            FailureClass::ProviderServerError,
+            &["retry watchdog", "1800 s"],
+        );
+        // A word in between, and they count from the next one.
+        run.says(1701, text());
+        run.does(1710, Activity::Retrying(FailureClass::ProviderServerError));
+        assert_eq!(run.watch.due(), Some(run.at(2710)));
+    }
+
+    #[test]
+    fn a_turn_without_progress_ends_though_lines_come() {
+        let windows = Windows {
+            progress: Some(Duration::from_secs(600)),
+            first_progress: Some(Duration::from_secs(60)),
+            ..WINDOWS
+        };
+        let status = || EventBody::Status {
+            status: "running".into(),
+            session_id: None,
+        };
+        let mut run = Run::new(windows);
+        run.says(10, status());
+        run.watch.line(run.at(60));
+        run.ends(
+            70,
+            FailureClass::IdleTimeout,
+            &["first-turn", "60 s", "the start of the turn"],
+        );
+        let mut run = Run::new(windows);
+        run.says(10, status());
+        run.does(20, Activity::Frame);
+        run.watch.line(run.at(600));
+        run.ends(
+            620,
+            FailureClass::IdleTimeout,
+            &["progress watchdog", "600 s"],
+        );
+        // A tool that runs has its own window.
+        let mut run = Run::new(windows);
+        run.says(10, status());
+        run.says(20, starts("a"));
+        assert_eq!(run.watch.due(), Some(run.at(520)));
+    }
+
+    #[test]
+    fn zero_is_off_and_a_providers_own_time_is_only_ever_shorter() {
+        let timeouts = |idle_seconds, tool_seconds| TaskTimeouts {
+            prepare_seconds: 1,
+            task_seconds: 1,
+            grace_seconds: 1,
+            idle_seconds,
+            tool_seconds,
+        };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let codex = protocol::providers::facts("codex");
+        let of = |idle, tool| Windows::of(codex, &timeouts(idle, tool));
+        assert_eq!((of(0, 0).idle, of(0, 0).tool), (None, None));
+        assert_eq!((of(0, 0).progress, of(0, 0).first_progress), (None, None));
+        assert_eq!(of(7200, 9).progress, seconds(600));
+        assert_eq!(of(7200, 9).tool, seconds(9));
+        assert_eq!(of(20, 9).first_progress, seconds(20));
+        let qwen = Windows::of(protocol::providers::facts("qwen"), &timeouts(7200, 0));
+        assert_eq!(qwen.idle, seconds(1800));
+        let off = Windows {
+            first_frame: None,
+            idle: None,
+            tool: None,
+            ..WINDOWS
+        };
+        let mut run = Run::new(off);
+        run.does(10, Activity::Retrying(FailureClass::ProviderNetwork));
+        run.says(20, starts("a"));
+        assert_eq!(run.watch.due(), None);
+    }
+}
