@@ -2,9 +2,12 @@
 //! written from the description of that program's protocol, not from the adapter: what the description does not
 //! know of is refused.
 
+mod acp;
 mod antigravity;
 mod arguments;
 mod cursor;
+mod dsh;
+mod input;
 mod opencode;
 mod play;
 mod store;
@@ -22,8 +25,12 @@ fn main() -> ExitCode {
         "antigravity" => antigravity::run(&given),
         "codearts" => opencode::run(&opencode::CODEARTS, &given),
         "cursor" => cursor::run(&given),
+        "dsh" => dsh::run(&given),
         "deveco" => opencode::run(&opencode::DEVECO, &given),
-        _ => complain(&format!("there is no {name:?} here")).map(|()| 2),
+        _ => match acp::AGENTS.iter().find(|agent| agent.name == name) {
+            Some(agent) => acp::run(agent, &given),
+            None => complain(&format!("there is no {name:?} here")).map(|()| 2),
+        },
     };
     match ended {
         Ok(code) => ExitCode::from(code),

@@ -88,7 +88,8 @@ fn run(voice: &mut impl Voice, call: &str, command: &str) -> io::Result<()> {
     voice.ran(call, command, &output, done.status.code().unwrap_or(-1))
 }
 
-fn recall(earlier: &[String]) -> String {
+/// The words of earlier prompts.
+pub(crate) fn recall(earlier: &[String]) -> String {
     let words = earlier.iter().flat_map(|prompt| steps(prompt));
     let words: Vec<_> = words
         .filter_map(|step| match step {
