@@ -6,6 +6,7 @@ mod launch;
 mod meter;
 mod notices;
 mod requests;
+mod servers;
 mod verdict;
 
 pub(super) use launch::{session_files, skills};
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::items::Items;
 use self::meter::Meter;
+use self::servers::Awaited;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, running, text};
@@ -24,6 +26,7 @@ use super::json_rpc::{Client, Incoming, Refusal, Version};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
 use crate::classify;
+use crate::mcp::McpServers;
 
 /// `initialize` is answered within this time.
 const INITIALIZE: Duration = Duration::from_secs(30);
@@ -35,6 +38,7 @@ const LINGER: Duration = Duration::from_secs(10);
 const HANDSHAKE_TIMER: TimerId = TimerId(0);
 const REST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
+const SERVERS_TIMER: TimerId = TimerId(3);
 
 /// Codex.
 pub(super) const CODEX: Cli = Cli {
@@ -65,6 +69,7 @@ fn rejects_thread(words: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Initialize,
+    Settings,
     Thread,
     Turn,
     Interrupt,
@@ -76,6 +81,10 @@ struct Run {
     model: Option<String>,
     cwd: String,
     message: String,
+    thinking: Option<String>,
+    service_tier: Option<String>,
+    servers: Option<McpServers>,
+    awaited: Awaited,
     rpc: Client<Call>,
     version: String,
     thread: Option<String>,
@@ -124,6 +133,7 @@ impl Adapter for Run {
                 }
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
+            Input::Timer(SERVERS_TIMER) => self.servers_late(out),
             Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
@@ -143,6 +153,10 @@ impl Run {
             model: launch.model.clone(),
             cwd: launch.cwd.display().to_string(),
             message: launch.message.clone(),
+            thinking: launch.thinking.clone(),
+            service_tier: launch.service_tier.clone(),
+            awaited: Awaited::new(launch.mcp.as_ref()),
+            servers: launch.mcp.clone(),
             rpc: Client::new(Version::Unsaid),
             version: String::new(),
             thread: None,
@@ -203,7 +217,17 @@ impl Run {
                 version.clone_into(&mut self.version);
                 let initialized = self.rpc.notify("initialized", None);
                 self.stdin.write(initialized, out);
-                self.open_thread(out);
+                if self.servers.is_some() {
+                    let params = json!({"cwd": self.cwd, "includeLayers": false});
+                    self.call(Call::Settings, "config/read", &params, out);
+                    wait(HANDSHAKE_TIMER, HANDSHAKE, out);
+                } else {
+                    self.open_thread(&Value::Null, out);
+                }
+            }
+            Call::Settings => {
+                let settings = result.get("config").unwrap_or(&Value::Null);
+                self.open_thread(settings, out);
             }
             Call::Thread => self.opened(&result, out),
             Call::Turn => {
@@ -215,7 +239,7 @@ impl Run {
     }
 
     /// A thread, or the one that is to go on. Without `cwd` and the policies a resumed one would keep its own.
-    fn open_thread(&mut self, out: &mut Vec<Output>) {
+    fn open_thread(&mut self, settings: &Value, out: &mut Vec<Output>) {
         let mut params = json!({
             "cwd": self.cwd,
             // The pod is the sandbox.
@@ -224,6 +248,10 @@ impl Run {
         });
         if let Some(model) = &self.model {
             params["model"] = json!(model);
+        }
+        if let Some(servers) = &self.servers {
+            let found = settings.get("mcp_servers").unwrap_or(&Value::Null);
+            params["config"] = json!({"mcp_servers": servers::table(servers, found)});
         }
         let method = match &self.asked {
             Some(thread) => {
@@ -254,10 +282,20 @@ impl Run {
         self.meter.model(result);
         let headline = format!("Codex {} with {}", self.version, text(result, "model"));
         out.push(Output::Event(log(LogLevel::Info, headline)));
-        let params = json!({
-            "threadId": thread,
+        self.begin_with_servers(out);
+    }
+
+    fn start_turn(&mut self, out: &mut Vec<Output>) {
+        let mut params = json!({
+            "threadId": self.thread,
             "input": [{"type": "text", "text": self.message}],
         });
+        if let Some(level) = &self.thinking {
+            params["effort"] = json!(level);
+        }
+        if let Some(tier) = &self.service_tier {
+            params["serviceTier"] = json!(tier);
+        }
         self.call(Call::Turn, "turn/start", &params, out);
         wait(HANDSHAKE_TIMER, HANDSHAKE, out);
     }

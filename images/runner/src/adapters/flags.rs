@@ -16,6 +16,14 @@ pub(super) enum Takes {
 /// Flags that an adapter keeps for itself, as they are written.
 pub(super) type Reserved = [(&'static str, Takes)];
 
+/// A launch prefix without the reserved flags. Its words stay whatever they are: they are of whatever is put before.
+pub(super) fn keep_prefix(tokens: &[String], reserved: &Reserved) -> (Vec<String>, Vec<EventBody>) {
+    let flags: Vec<_> = (reserved.iter().copied())
+        .filter(|(name, _)| name.starts_with('-'))
+        .collect();
+    keep(tokens, &flags, "the Runtime's launchPrefix")
+}
+
 /// `tokens` without the reserved flags and their values, and a note for each flag that was left out. A
 /// value is never shown: it may be a secret.
 pub(super) fn keep(
@@ -46,10 +54,43 @@ pub(super) fn keep(
         }
         notes.push(EventBody::Log {
             level: LogLevel::Warn,
-            content: format!(
-                "{flag} is set by Mooring; the one in the Runtime's {place} was left out"
-            ),
+            content: format!("{flag} is set by Mooring; the one in {place} was left out"),
         });
+    }
+    (kept, notes)
+}
+
+/// `tokens` without the flags that set one of `settings`, each a flag and how its value begins, and a note for each.
+pub(super) fn without_settings(
+    tokens: Vec<String>,
+    settings: &[(&str, &str)],
+) -> (Vec<String>, Vec<EventBody>) {
+    let mut kept = Vec::new();
+    let mut notes = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let (flag, inline) = match token.split_once('=') {
+            Some((flag, value)) => (flag, Some(value)),
+            None => (token.as_str(), None),
+        };
+        let value = inline
+            .or(tokens.peek().map(String::as_str))
+            .unwrap_or_default();
+        let Some((_, setting)) = settings
+            .iter()
+            .find(|(name, begins)| *name == flag && value.starts_with(begins))
+        else {
+            kept.push(token);
+            continue;
+        };
+        let words = format!("{setting} is set by Mooring; {flag} {setting}… was left out");
+        notes.push(EventBody::Log {
+            level: LogLevel::Warn,
+            content: words,
+        });
+        if inline.is_none() {
+            tokens.next();
+        }
     }
     (kept, notes)
 }
@@ -104,6 +145,36 @@ mod tests {
             (vec!["sub", "word"], vec!["sub", "word"]),
         ] {
             assert_eq!(kept(&given), left, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_of_the_prefix_stays_though_it_is_ours_elsewhere() {
+        let reserved: &Reserved = &[("acp", Takes::Nothing), ("--acp", Takes::Nothing)];
+        let tokens: Vec<_> = ["wrap", "acp", "--acp"].map(str::to_owned).into();
+        assert_eq!(keep_prefix(&tokens, reserved).0, ["wrap", "acp"]);
+        assert_eq!(keep(&tokens, reserved, "args").0, ["wrap"]);
+    }
+
+    #[test]
+    fn a_setting_of_ours_goes_whatever_it_is_set_to() {
+        let settings = [("-c", "mcp_servers"), ("--config", "mcp_servers")];
+        for (given, left) in [
+            (
+                vec!["-c", "mcp_servers.a.command=x", "-c", "model=m"],
+                vec!["-c", "model=m"],
+            ),
+            (vec!["--config=mcp_servers.a=1", "-x"], vec!["-x"]),
+            (
+                vec!["-c", "other=mcp_servers"],
+                vec!["-c", "other=mcp_servers"],
+            ),
+            (vec!["-c"], vec!["-c"]),
+        ] {
+            let tokens = given.iter().map(ToString::to_string).collect();
+            let (kept, notes) = without_settings(tokens, &settings);
+            assert_eq!(kept, left);
+            assert_eq!(notes.len(), usize::from(given.len() > left.len()));
         }
     }
 

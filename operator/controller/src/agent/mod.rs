@@ -1,17 +1,21 @@
 //! Agents: their `Ready`, the end of their runs when they are deleted, and who waits for them.
 
+use std::sync::Arc;
+
 use crds::conditions::{self as merge, Status, Wanted};
-use crds::{Agent, AgentStatus, READY, agent_reason as reason, labels};
+use crds::{Agent, AgentStatus, READY, Runtime, agent_reason as reason, labels};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use protocol::TaskId;
 
-use crate::catalog::{Catalog, is_usable};
+use crate::catalog::{Catalog, can_run, is_enforced, is_usable};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kube_writes::KubePoint;
 use crate::patch;
 use crate::work::Done;
+
+mod servers;
 
 /// Ids in one page.
 const PAGE: u32 = 500;
@@ -131,8 +135,24 @@ fn ready(catalog: &Catalog, agent: &Agent) -> Wanted {
         );
         return want(Status::False, reason::SKILL_NOT_FOUND, message);
     }
-    if runtimes.iter().any(|runtime| is_usable(runtime)) {
+    if let Some(message) = servers::not_taken(&agent.spec, &runtimes) {
+        return want(Status::False, reason::MCP_NOT_SUPPORTED, message);
+    }
+    if runtimes.iter().any(|runtime| can_run(agent, runtime)) {
         return want(Status::True, reason::READY, String::new());
+    }
+    let held = |runtime: &&Arc<Runtime>| is_usable(runtime) && !is_enforced(agent, runtime);
+    let loose: Vec<_> = runtimes.iter().filter(held).collect();
+    if !loose.is_empty() {
+        let loose = loose
+            .iter()
+            .map(|runtime| format!("{} ({})", runtime.name_any(), runtime.spec.provider));
+        let message = format!(
+            "It says which tools it may use, and the coding agent of none of its ready Runtimes can be held to that: {}. \
+             Take allow, deny or requireApproval out of its tools, or choose another Runtime; its tasks wait until then.",
+            loose.collect::<Vec<_>>().join(", ")
+        );
+        return want(Status::False, reason::TOOLS_NOT_ENFORCED, message);
     }
     let message = format!(
         "None of its Runtimes is ready: {}. Their own conditions say why.",

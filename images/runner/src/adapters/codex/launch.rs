@@ -19,14 +19,34 @@ const SETTINGS: &[&str] = &[
     "features.multi_agent=false",
 ];
 
+/// The tier for which a feature has to be on,
+const PRIORITY: &str = "priority";
+/// and what would switch that off.
+const FAST_OFF: [(&str, &str); 3] = [
+    ("--disable", "fast_mode"),
+    ("-c", "features.fast_mode"),
+    ("--config", "features.fast_mode"),
+];
+
 /// Folders between the store and a file: year, month, day.
 const DEPTH: u32 = 3;
 
 /// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
+    let fast = launch.service_tier.as_deref() == Some(PRIORITY);
+    let mut settings = Vec::new();
+    if launch.mcp.is_some() {
+        settings.extend([("-c", "mcp_servers"), ("--config", "mcp_servers")]);
+    }
+    if fast {
+        settings.extend(FAST_OFF);
+    }
+    let own = if fast { vec!["--enable", "fast_mode"] } else { Vec::new() };
     let parts = Parts {
         program: "codex",
         reserved: RESERVED,
+        settings: &settings,
+        own: own.into_iter().map(str::to_owned).collect(),
         args: vec!["app-server", "--listen", "stdio://"],
         last: SETTINGS.iter().flat_map(|set| ["-c", set]).collect(),
         env: vec![("NO_COLOR", "1")],
@@ -58,7 +78,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::testing::{launch, words};
+    use crate::testing::{launch, mcp_servers, words};
 
     const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
     const OURS: &str = "-c check_for_update_on_startup=false -c analytics.enabled=false -c features.multi_agent=false";
@@ -85,6 +105,23 @@ mod tests {
             )
         );
         assert_eq!(command_line(&full).notes.len(), 2);
+    }
+
+    #[test]
+    fn what_would_undo_an_option_is_left_out() {
+        let asked = Launch {
+            service_tier: Some("priority".to_owned()),
+            mcp: Some(mcp_servers()),
+            args: words(&["-c", "mcp_servers.x.command=y", "--disable", "fast_mode", "-c", "a=b"]),
+            ..launch()
+        };
+        let line = command_line(&asked);
+        assert_eq!(
+            (line.argv.join(" "), line.notes.len()),
+            (format!("codex app-server --listen stdio:// -c a=b --enable fast_mode {OURS}"), 2)
+        );
+        let words = format!("{:?} {:?}", line.argv, line.files);
+        assert!(!words.contains("s3cret"), "{words}");
     }
 
     #[test]

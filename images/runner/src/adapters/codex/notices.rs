@@ -7,7 +7,7 @@ use protocol::{EventBody, LogLevel};
 use serde_json::Value;
 
 use super::{Call, REST_TIMER, Run, verdict, wait};
-use crate::adapter::Output;
+use crate::adapter::{Activity, Output};
 use crate::adapters::frame::{log, text};
 
 /// `turn/completed` follows the thread's rest within this time.
@@ -32,6 +32,9 @@ impl Run {
         let ours = !foreign && self.turn.as_deref() == Some(turn_id);
         let item = params.get("item").unwrap_or(&Value::Null);
         let mut events = Vec::new();
+        if ours && method.starts_with("item/") {
+            out.push(Output::Activity(Activity::Frame));
+        }
         match method {
             "turn/started" if !foreign && self.rpc.waits(Call::Turn) => {
                 self.began(turn_id.to_owned(), out);
@@ -50,6 +53,7 @@ impl Run {
             {
                 self.items.delta(method, params, &mut events);
             }
+            "mcpServer/startupStatus/updated" => self.server_told(params, out),
             "thread/tokenUsage/updated" if !foreign => {
                 let usage = params.get("tokenUsage").unwrap_or(&Value::Null);
                 self.meter.told(usage, ours);
@@ -62,7 +66,7 @@ impl Run {
                     wait(REST_TIMER, REST, out);
                 }
             }
-            "error" if ours => self.error(params, &mut events),
+            "error" if ours => self.error(params, &mut events, out),
             "warning" | "configWarning" | "deprecationNotice" if !foreign => {
                 let words = match text(params, "message") {
                     "" => text(params, "summary"),
@@ -82,10 +86,11 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
     }
 
-    fn error(&mut self, params: &Value, events: &mut Vec<EventBody>) {
+    fn error(&mut self, params: &Value, events: &mut Vec<EventBody>, out: &mut Vec<Output>) {
         let fault = verdict::fault(params.get("error").unwrap_or(&Value::Null));
         let retries = params.get("willRetry").and_then(Value::as_bool) == Some(true);
         if retries {
+            out.push(Output::Activity(Activity::Retrying(fault.class)));
             events.push(log(LogLevel::Warn, fault.message));
         } else {
             events.push(EventBody::Error {

@@ -12,6 +12,7 @@ use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::frame::{count, flag, log, text};
+use crate::adapters::mcp;
 use crate::adapters::stream_json::{Meter, Transcript};
 use crate::classify;
 
@@ -59,10 +60,16 @@ fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["--output-format", "stream-json", "--yolo"];
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--resume", launch.resume.as_deref()));
+    let servers = mcp::file(launch);
+    let own = servers
+        .iter()
+        .flat_map(|file| ["--mcp-config".to_owned(), file.path.display().to_string()]);
     let parts = Parts {
         program: "qwen",
         reserved: RESERVED,
         args,
+        own: own.collect(),
+        files: servers.into_iter().collect(),
         env: vec![("NO_COLOR", "1"), ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1")],
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()

@@ -2,14 +2,19 @@
 
 use std::path::PathBuf;
 
-use crate::adapter::{CommandLine, Launch, Place};
+use protocol::{EventBody, LogLevel};
+use serde_json::{Map, Value, json};
+
+use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::stores::{self, is_uuid};
+use crate::mcp::{At, McpServers, Values};
 
 /// How it is spoken to, and the conversation, are ours to choose.
 const RESERVED: &Reserved = &[
     ("--mode", Takes::Value),
+    ("--thinking", Takes::Value),
     ("-p", Takes::Nothing),
     ("--print", Takes::Nothing),
     ("--session", Takes::Value),
@@ -22,6 +27,13 @@ const RESERVED: &Reserved = &[
     ("--resume", Takes::Nothing),
 ];
 
+/// Flags that take a value.
+const VALUES: &[&str] = &[
+    "--mode", "--provider", "--model", "--api-key", "--thinking", "--models", "--session", "--session-id", "--name", "-n",
+    "--tools", "-t", "--exclude-tools", "-xt", "--extension", "-e", "--skill", "--prompt-template", "--theme",
+    "--use-theme", "--system-prompt", "--append-system-prompt", "--tui-mode",
+];
+
 /// Folders between the store and a file: one for each working directory.
 const DEPTH: u32 = 1;
 
@@ -29,16 +41,88 @@ const DEPTH: u32 = 1;
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["--mode", "rpc"];
     args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--thinking", launch.thinking.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
+    let (files, secret_env) = launch.mcp.as_ref().map_or_else(Default::default, |servers| {
+        let (file, values) = servers_file(launch, servers);
+        (vec![file], values)
+    });
     let parts = Parts {
         program: "pi",
+        files,
+        secret_env,
         reserved: RESERVED,
         args,
         // Behind an allow-list a look for updates would only run into its time-out.
         env: vec![("NO_COLOR", "1"), ("PI_OFFLINE", "1")],
         ..Parts::default()
     };
-    parts.line(launch)
+    let mut line = parts.line(launch);
+    let (argv, notes) = without_words(line.argv);
+    line.argv = argv;
+    line.notes.extend(notes);
+    line
+}
+
+/// Arguments of Runtime and Agent that pi would take for a part of the prompt are left out.
+fn without_words(argv: Vec<String>) -> (Vec<String>, Vec<EventBody>) {
+    // What stands before them, and none of it is theirs.
+    let fixed = argv.iter().position(|word| word == "--mode").unwrap_or(0);
+    let mut kept: Vec<_> = argv[..fixed].to_vec();
+    let mut notes = Vec::new();
+    let mut rest = argv[fixed..].iter().cloned();
+    while let Some(word) = rest.next() {
+        if word.starts_with('-') {
+            let takes = VALUES.contains(&word.as_str());
+            kept.push(word);
+            kept.extend(takes.then(|| rest.next()).flatten());
+        } else {
+            notes.push(EventBody::Log {
+                level: LogLevel::Warn,
+                content: "a word among the arguments would be a part of the prompt: it was left out".to_owned(),
+            });
+        }
+    }
+    (kept, notes)
+}
+
+/// The file in which pi looks for MCP servers; it lies on the volume, so it names variables instead of values. It is
+/// the whole set: what the agent put there itself goes.
+fn servers_file(launch: &Launch, servers: &McpServers) -> (LaunchFile, Values) {
+    let mut values = Vec::new();
+    let mut named = |given: &Values| {
+        let pairs = given.0.iter().map(|(name, value)| {
+            let variable = format!("MCP_VALUE_{}", values.len());
+            values.push((variable.clone(), value.clone()));
+            (name.clone(), json!(format!("${{{variable}}}")))
+        });
+        Value::Object(pairs.collect::<Map<_, _>>())
+    };
+    let entries = servers.0.iter().map(|server| {
+        // Direct: the model is told of the tools, and the first prompt waits for them.
+        let entry = match &server.at {
+            At::Program { command, args, env } => {
+                json!({"command": command, "args": args, "env": named(env), "exposure": "direct"})
+            }
+            At::Address { url, headers, .. } => {
+                json!({"url": url, "headers": named(headers), "exposure": "direct"})
+            }
+        };
+        (server.name.clone(), entry)
+    });
+    let content = json!({"mcpServers": entries.collect::<Map<_, _>>()});
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let file = LaunchFile {
+        path: stores::folder(&place, "PI_CODING_AGENT_DIR", ".pi/agent").join("mcp.json"),
+        content: content.to_string().into_bytes(),
+        // A later run without a list must not find it.
+        secret: true,
+    };
+    (file, Values(values))
 }
 
 /// Where it looks for skills.
@@ -64,7 +148,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::testing::{launch, words};
+    use crate::testing::{launch, mcp_servers, words};
 
     const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
 
@@ -85,6 +169,39 @@ mod tests {
             format!("/opt/pi wrapped --mode rpc --model m --session {ID} --provider x")
         );
         assert_eq!(command_line(&full).notes.len(), 3);
+    }
+
+    #[test]
+    fn words_that_would_be_a_part_of_the_prompt_are_left_out() {
+        let asked = Launch {
+            thinking: Some("xhigh".to_owned()),
+            args: words(&["--verbose", "@notes.md", "--provider", "x"]),
+            custom_args: words(&["hello", "--skill", "/s"]),
+            ..launch()
+        };
+        let line = command_line(&asked);
+        let wanted = "pi --mode rpc --thinking xhigh --verbose --provider x --skill /s";
+        assert_eq!((line.argv.join(" ").as_str(), line.notes.len()), (wanted, 2));
+    }
+
+    #[test]
+    fn servers_lie_in_its_home_without_their_values() {
+        let asked = Launch {
+            mcp: Some(mcp_servers()),
+            ..launch()
+        };
+        let line = command_line(&asked);
+        let [file] = &line.files[..] else {
+            panic!("{:?}", line.files);
+        };
+        assert_eq!(file.path, Path::new("/workspace/home/.pi/agent/mcp.json"));
+        let content = String::from_utf8(file.content.clone()).unwrap();
+        assert!(!content.contains("s3cret"), "{content}");
+        let read: Value = serde_json::from_str(&content).unwrap();
+        let server = &read["mcpServers"]["files"];
+        assert_eq!(server["env"], json!({"TOKEN": "${MCP_VALUE_0}"}));
+        let values = [("MCP_VALUE_0", "s3cret-value"), ("MCP_VALUE_1", "Bearer s3cret-value")];
+        assert_eq!(line.env.0, values.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 
     #[test]

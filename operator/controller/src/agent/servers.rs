@@ -1,0 +1,79 @@
+//! Whether the coding agents of an Agent can be given its MCP servers.
+
+use std::sync::Arc;
+
+use crds::{AgentSpec, McpServer, McpType, Runtime};
+use kube::ResourceExt as _;
+use protocol::providers::{self, McpKind};
+
+/// Says which server which Runtime cannot have, and what to do. Nothing where all can be given.
+pub(super) fn not_taken(agent: &AgentSpec, runtimes: &[Arc<Runtime>]) -> Option<String> {
+    runtimes.iter().find_map(|runtime| {
+        let provider = runtime.spec.provider.as_str();
+        // One that is not driven at all says so itself.
+        let support = providers::facts(provider)?.mcp;
+        let of_runtime = runtime.spec.mcp_servers.as_deref();
+        let servers = crds::mcp_servers(of_runtime, agent.mcp_servers.as_deref())?;
+        let refused = servers.iter().find(|server| !support.takes(kind(server)))?;
+        Some(format!(
+            "Runtime {}: {provider} cannot be given the MCP server {}, which is {}. Take it out of mcpServers, or choose \
+             another Runtime; until then its tasks there fail.",
+            runtime.name_any(),
+            refused.name,
+            kind(refused).as_str(),
+        ))
+    })
+}
+
+fn kind(server: &McpServer) -> McpKind {
+    match (&server.command, server.kind.unwrap_or_default()) {
+        (Some(_), _) => McpKind::Stdio,
+        (None, McpType::Http) => McpKind::Http,
+        (None, McpType::Sse) => McpKind::Sse,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::fixtures;
+
+    fn agent(servers: Value) -> AgentSpec {
+        let spec = json!({"runtimeRefs": [{"name": "claude"}], "mcpServers": servers});
+        serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn the_server_that_a_runtime_cannot_have_is_named() {
+        let servers = json!([{"name": "web", "url": "https://web", "type": "Sse"}, {"name": "files", "command": "f"}]);
+        let takes_all = Arc::new(fixtures::runtime("claude"));
+        assert_eq!(
+            not_taken(&agent(servers.clone()), &[Arc::clone(&takes_all)]),
+            None
+        );
+
+        let mut other = fixtures::runtime("other");
+        other.spec.provider = crds::Provider::Codex;
+        let message = not_taken(
+            &agent(servers),
+            &[Arc::clone(&takes_all), Arc::new(other.clone())],
+        );
+        let message = message.unwrap();
+        assert!(
+            message.starts_with("Runtime other: codex cannot be given the MCP server web, which is an address of type Sse."),
+            "{message}"
+        );
+
+        // Those of a Runtime are looked at as well.
+        other.spec.mcp_servers =
+            serde_json::from_value(json!([{"name": "old", "url": "http://o", "type": "Sse"}]))
+                .unwrap();
+        assert!(
+            not_taken(&agent(json!(null)), &[Arc::new(other)])
+                .unwrap()
+                .contains("old")
+        );
+    }
+}
