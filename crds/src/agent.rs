@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::{EnvFromSource, EnvVar, LocalRef, McpServer, RuntimeRef};
 
 mod access;
+mod tools;
 
 pub use access::{Access, Invokers};
+pub use tools::{OnTimeout, Tools};
 
 /// A persona that people talk to: what it is told, which Runtimes it may use, how much it may do at once.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -105,6 +107,12 @@ pub struct AgentSpec {
     #[schemars(range(min = 0, max = 1000))]
     #[serde(default = "max_concurrent_tasks")]
     pub max_concurrent_tasks: i32,
+    /// tools are what the agent may use, and for what a person is asked. Without it everything that its coding agent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Tools>,
+    /// whileRunning is what becomes of a person's comment in the thread that the agent is working on.
+    #[serde(default)]
+    pub while_running: WhileRunning,
     /// access says who may wake the agent. Without it everybody may who may comment in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
@@ -123,6 +131,16 @@ pub enum TokenScope {
     Project,
     /// All issues of the workspace.
     Workspace,
+}
+
+/// What becomes of a person's comment in the thread that an agent is working on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WhileRunning {
+    /// A task waits with it until the agent has ended its turn. Others in the thread join it.
+    #[default]
+    Queue,
+    /// The agent is told while it works, where its coding agent takes that. Else as with Queue.
+    Steer,
 }
 
 /// What the operator has found out about an Agent.
@@ -152,6 +170,9 @@ pub mod reason {
     /// It is given MCP servers, and the provider of one of its Runtimes can be given none. Take `mcpServers` out, or
     /// choose another Runtime.
     pub const MCP_NOT_SUPPORTED: &str = "McpNotSupported";
+    /// It says which tools it may use, and the coding agent of none of its ready Runtimes can be held to that. Take `tools`
+    /// out, or choose another Runtime; the page on runtimes says what each of them can do.
+    pub const TOOLS_NOT_ENFORCED: &str = "ToolsNotEnforced";
     /// The namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
 }

@@ -31,7 +31,8 @@ mod shared;
 mod skill;
 
 pub use agent::{
-    Access, Agent, AgentSpec, AgentStatus, Invokers, TokenScope, reason as agent_reason,
+    Access, Agent, AgentSpec, AgentStatus, Invokers, OnTimeout, TokenScope, Tools, WhileRunning,
+    reason as agent_reason,
 };
 pub use agentquota::{
     AgentQuota, AgentQuotaSpec, AgentQuotaStatus, QUOTA_NAME, reason as quota_reason,
@@ -61,10 +62,10 @@ pub use mcp::{
     MCP_VARIABLE, McpHeader, McpServer, McpType, mcp_references, mcp_servers, mcp_variable,
 };
 pub use runtime::{
-    AllowedPeer, Capacity, ConfigMapKeyRef, Defaults, Egress, EnvFromSource, EnvValueSource,
-    EnvVar, ImagePullPolicy, Network, PodSettings, Provider, Resources, Runtime, RuntimeSpec,
-    RuntimeStatus, SecretKeyRef, Timeouts, Toleration, TolerationEffect, TolerationOperator,
-    Workdir, reason as runtime_reason,
+    AllowedPeer, Capacity, CliFinding, CliImage, CliStatus, ConfigMapKeyRef, Defaults, Egress,
+    EnvFromSource, EnvValueSource, EnvVar, ImagePullPolicy, Network, PodSettings, Provider,
+    Resources, Runtime, RuntimeSpec, RuntimeStatus, SecretKeyRef, Timeouts, Toleration,
+    TolerationEffect, TolerationOperator, Workdir, reason as runtime_reason,
 };
 pub use schema::all;
 pub use shared::{AccessMode, AgentRef, LocalRef, RuntimeRef, Subject, SubjectKind};

@@ -14,6 +14,8 @@ pub mod condition {
     pub const POD_READY: &str = "PodReady";
     /// True when an attempt was ended before its turn was over.
     pub const INTERRUPTED: &str = "Interrupted";
+    /// True while the agent waits for a person's decision: `moor approval list` shows on what.
+    pub const WAITING_FOR_HUMAN: &str = "WaitingForHuman";
     /// True while there is something to do; tools that know kstatus read it.
     pub const RECONCILING: &str = "Reconciling";
     /// True after any end. `kubectl wait --for=condition=Finished` waits for it.
@@ -22,13 +24,14 @@ pub mod condition {
     pub const SUCCEEDED: &str = "Succeeded";
 
     /// All of them; every one exists from the first pass on.
-    pub const ALL: [&str; 9] = [
+    pub const ALL: [&str; 10] = [
         ACCEPTED,
         CLAIMED,
         WORKDIR_READY,
         CREDENTIAL_ISSUED,
         POD_READY,
         INTERRUPTED,
+        WAITING_FOR_HUMAN,
         RECONCILING,
         FINISHED,
         SUCCEEDED,
@@ -45,6 +48,9 @@ pub mod reason {
     pub const RUNTIME_NOT_FOUND: &str = "RuntimeNotFound";
     /// Accepted is False: none of the Agent's Runtimes is ready; their conditions say why.
     pub const RUNTIME_NOT_READY: &str = "RuntimeNotReady";
+    /// Accepted is False: its Agent says which tools it may use, and the coding agent of none of its ready Runtimes can be
+    /// held to that. Change the Agent's `tools` or `runtimeRefs`.
+    pub const TOOLS_NOT_ENFORCED: &str = "ToolsNotEnforced";
     /// Accepted is False: the namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
     /// Accepted is False: the same task has run already and its object was removed by its ttl. To run it again give it
@@ -59,6 +65,8 @@ pub mod reason {
     /// Accepted is False: its Agent does not let who asked for it wake it, or the workspace wants a person to ask. Have
     /// yourself added to the Agent's `access`, then create the task again.
     pub const NOT_ALLOWED: &str = "NotAllowed";
+    /// Accepted is False: `startAfter` is too far ahead. Create it later, or let an `AgentSchedule` do it.
+    pub const START_TOO_LATE: &str = "StartTooLate";
     /// Accepted is False: it has a cause, but Mooring did not make it. Write a comment that mentions the agent instead.
     pub const NOT_FROM_STORE: &str = "NotFromStore";
     /// Accepted is False: store and cluster belong to different installations; nothing is written.
@@ -95,6 +103,10 @@ pub mod reason {
     pub const POD_STARTING: &str = "PodStarting";
     /// The pod is over.
     pub const POD_ENDED: &str = "PodEnded";
+    /// Uses of tools wait for a decision; the message names them. Decide with `moor approval approve` or `deny`.
+    pub const APPROVAL_PENDING: &str = "ApprovalPending";
+    /// Nothing waits for a decision.
+    pub const NOTHING_ASKED: &str = "NothingAsked";
     /// No attempt was interrupted.
     pub const NOT_INTERRUPTED: &str = "NotInterrupted";
     /// An attempt was ended before its turn was over; the message says by what.

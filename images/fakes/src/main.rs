@@ -91,6 +91,10 @@ fn run(arguments: Arguments) -> io::Result<u8> {
                 if frame["type"] == "user" {
                     good = agent.turn(&prompt_of(&frame))?;
                 } else {
+                    let hooks = &frame["request"]["hooks"]["PreToolUse"];
+                    if let Some(hook) = hooks[0]["hookCallbackIds"][0].as_str() {
+                        agent.hook = Some(hook.to_owned());
+                    }
                     answer_request(&frame)?;
                 }
             }

@@ -20,6 +20,8 @@ pub(crate) struct Agent {
     messages: u64,
     chain: Chain,
     memory: Vec<Vec<u8>>,
+    /// The callback to be asked before each tool.
+    pub(crate) hook: Option<String>,
 }
 
 /// Why a turn ends before its script does.
@@ -44,6 +46,7 @@ impl Agent {
             messages: 0,
             chain: Chain::default(),
             memory: Vec::new(),
+            hook: None,
         }
     }
 
@@ -178,13 +181,16 @@ impl Agent {
         Ok(())
     }
 
-    fn run(&mut self, command: &str) -> io::Result<()> {
+    fn run(&mut self, command: &str) -> Result<(), Broken> {
         let call = format!("toolu_{}", uuid::Uuid::now_v7().simple());
         self.block(
             &json!({"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}}),
         )?;
+        let Some(command) = self.may_run(&call, command)? else {
+            return Ok(self.gave(&call, "the tool may not be used", true)?);
+        };
         let done = Command::new("sh")
-            .args(["-c", command])
+            .args(["-c", &command])
             .stdin(Stdio::null())
             .output()?;
         let mut output = String::from_utf8_lossy(&done.stdout).into_owned();
@@ -192,12 +198,46 @@ impl Agent {
         if !done.status.success() {
             output.push_str(&format!("[{}]", done.status));
         }
+        Ok(self.gave(&call, &output, !done.status.success())?)
+    }
+
+    fn gave(&self, call: &str, output: &str, is_error: bool) -> io::Result<()> {
         wire::write(&json!({
             "type": "user", "parent_tool_use_id": null, "session_id": self.conversation.id,
             "message": {"role": "user", "content": [{
-                "type": "tool_result", "tool_use_id": call, "content": output, "is_error": !done.status.success(),
+                "type": "tool_result", "tool_use_id": call, "content": output, "is_error": is_error,
             }]},
         }))
+    }
+
+    /// Calls the hook, where there is one, and waits for its answer: the command that it lets pass.
+    fn may_run(&mut self, call: &str, command: &str) -> Result<Option<String>, Broken> {
+        let Some(hook) = &self.hook else {
+            return Ok(Some(command.to_owned()));
+        };
+        let id = uuid::Uuid::now_v7().to_string();
+        wire::write(&json!({"type": "control_request", "request_id": id, "request": {
+            "subtype": "hook_callback", "callback_id": hook, "input": {
+                "hook_event_name": "PreToolUse", "session_id": self.conversation.id, "tool_name": "Bash",
+                "tool_use_id": call, "tool_input": {"command": command},
+            },
+        }}))?;
+        loop {
+            let frame = match self.wire.next(None)? {
+                Incoming::Frame(frame) => frame,
+                Incoming::End => return Err(Broken::Failed("nobody answers the hook".to_owned())),
+                Incoming::Garbage(_) | Incoming::Nothing => continue,
+            };
+            if frame["type"] == "control_response" && frame["response"]["request_id"] == id.as_str() {
+                let answer = &frame["response"]["response"]["hookSpecificOutput"];
+                let changed = answer["updatedInput"]["command"].as_str();
+                let may = answer["permissionDecision"] != "deny";
+                return Ok(may.then(|| changed.unwrap_or(command).to_owned()));
+            }
+            if answer_request(&frame)? {
+                return Err(Broken::Interrupted);
+            }
+        }
     }
 
     /// Answers requests for this long. An interrupt ends the turn.

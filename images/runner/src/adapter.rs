@@ -10,7 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use protocol::providers::{self, Facts};
+use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, TokenUsage};
+
+use crate::environment::Environment;
+use crate::mcp::{McpServers, Values};
 
 /// What is fixed about one agent's command line.
 pub trait Provider: Sync {
@@ -24,6 +28,11 @@ pub trait Provider: Sync {
 
     /// Name of the context file that the CLI reads in its working directory, for example `CLAUDE.md`.
     fn context_file(&self) -> &'static str;
+
+    /// True when the CLI does not read that file: what stands in it is said before the message as well.
+    fn reads_no_file(&self) -> bool {
+        false
+    }
 
     /// The folder under `$HOME` in which the CLI looks for skills, each a folder with a `SKILL.md`.
     fn skills(&self, place: &Place<'_>) -> PathBuf;
@@ -82,8 +91,26 @@ pub struct Launch {
     pub root: bool,
     /// The conversation to go on with.
     pub resume: Option<String>,
+    /// A name that no conversation has yet, for a CLI that has to be given one.
+    pub new_session: String,
     /// The first user message, notices included.
     pub message: String,
+    /// How much the model thinks, in the CLI's own words.
+    pub thinking: Option<String>,
+    /// The tier of the provider's service, in the CLI's own words.
+    pub service_tier: Option<String>,
+    /// How often the model is asked at most, for a CLI that counts itself; the runner counts as well.
+    pub max_turns: Option<u32>,
+    /// The Agent's arguments, put after those of the Runtime and filtered alike.
+    pub custom_args: Vec<String>,
+    /// The MCP servers that it is given, which it can take as its facts say. None: those that it finds by itself.
+    pub mcp: Option<McpServers>,
+    /// Which tools it may use, and for which somebody is asked.
+    pub tools: ToolPolicy,
+    /// A folder in memory for files that hold secrets.
+    pub private: PathBuf,
+    /// The CLI's environment, but for what its command line adds.
+    pub env: Environment,
 }
 
 /// How the CLI is started.
@@ -93,12 +120,31 @@ pub struct CommandLine {
     pub argv: Vec<String>,
     /// Variables that are set unless the container's environment has them.
     pub env_defaults: Vec<(String, String)>,
+    /// Variables that are set whatever the container's environment has. They may hold secrets.
+    pub env: Values,
+    /// A variable that holds JSON, and what is put into that, over what the container's environment has in it.
+    pub env_json: Option<JsonVariable>,
     /// Written before the start, so that an adapter needs no file system.
     pub files: Vec<LaunchFile>,
     /// Written to stdin once the reader runs; stdin stays open.
     pub stdin: Vec<u8>,
     /// What a reader should know about the command line, for example that a reserved flag was dropped.
     pub notes: Vec<EventBody>,
+}
+
+/// JSON for a variable. It may hold secrets, so it is not shown.
+#[derive(Clone, PartialEq)]
+pub struct JsonVariable {
+    /// The variable.
+    pub name: String,
+    /// An object.
+    pub value: serde_json::Value,
+}
+
+impl std::fmt::Debug for JsonVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("JsonVariable").field(&self.name).finish()
+    }
 }
 
 /// A file that a CLI reads at its start. It is replaced in one step, for this user alone, and never through a link.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use backon::BackoffBuilder as _;
 use client::Client;
+use protocol::providers::{McpSupport, ToolSupport};
 use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy, paths};
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
@@ -12,7 +13,8 @@ use tracing::{info, warn};
 
 use crate::adapter::{Launch, Place, Provider};
 use crate::adapters;
-use crate::brief::message;
+use crate::approvals::{Api, Questions};
+use crate::brief::{context, message};
 use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
 use crate::environment::Environment;
 use crate::host::Host;
@@ -20,9 +22,11 @@ use crate::journal::Journal;
 use crate::launch_files;
 use crate::layout::Layout;
 use crate::life::{not_prepared, tell_foreign};
+use crate::mcp::{self, McpServers};
 use crate::open::{Given, Opened};
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::processes::Reaper;
+use crate::remarks::Told;
 use crate::resume::{Decision, Found, decide};
 use crate::settings::Settings;
 use crate::signals::Blocked;
@@ -30,6 +34,7 @@ use crate::spawn::spawn;
 use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
 use crate::upload::backoff;
+use crate::watchdog::Windows;
 
 /// What an attempt works with.
 #[derive(Debug)]
@@ -52,6 +57,8 @@ pub struct Attempt<'a> {
     pub reaper: Arc<Reaper>,
     /// The signals that its child gets back.
     pub blocked: &'a Blocked,
+    /// Takes what became of people's remarks.
+    pub told: Told,
 }
 
 /// How the middle ended.
@@ -179,7 +186,17 @@ impl Attempt<'_> {
             let outcome = Outcome::failed(FailureClass::SessionUnavailable, reason.as_str());
             return Conclusion::never_ran(outcome, self.package().session.resume.clone());
         }
-        let end = match self.turn(provider, &decision, journal, host).await {
+        if let Some(outcome) = self.loose(provider) {
+            return Conclusion::never_ran(outcome, self.package().session.resume.clone());
+        }
+        let servers = match self.servers(provider, host).await {
+            Ok(servers) => servers,
+            Err(outcome) => {
+                return Conclusion::never_ran(outcome, self.package().session.resume.clone());
+            }
+        };
+        let launch = self.launch(&decision, servers);
+        let end = match self.turn(provider, &launch, 1, journal, host).await {
             Ok(end) => end,
             Err(conclusion) => return conclusion,
         };
@@ -193,7 +210,8 @@ impl Attempt<'_> {
             format!("the conversation cannot be continued ({words}): the turn starts anew"),
         );
         let decision = Decision::Fresh(Some(words));
-        match self.turn(provider, &decision, journal, host).await {
+        let launch = self.launch(&decision, launch.mcp);
+        match self.turn(provider, &launch, 2, journal, host).await {
             Ok(end) => {
                 let second = conclude(end, provider.id(), None, SessionPolicy::Fresh);
                 after_fresh_start(first, second)
@@ -206,7 +224,8 @@ impl Attempt<'_> {
     async fn turn(
         &self,
         provider: &dyn Provider,
-        decision: &Decision,
+        launch: &Launch,
+        run: u32,
         journal: &mut Journal,
         host: &mut Host,
     ) -> Result<TurnEnd, Conclusion> {
@@ -215,14 +234,16 @@ impl Attempt<'_> {
         if let Some(cause) = host.stopped() {
             return Err(refuse(cause.outcome()));
         }
-        let (line, adapter) = provider.launch(&self.launch(decision));
-        for note in line.notes {
-            journal.record(note);
+        let (line, adapter) = provider.launch(launch);
+        for note in &line.notes {
+            journal.record(note.clone());
         }
         let environment = self
             .environment
             .of_agent(self.layout, &self.settings.api, &line.env_defaults)
-            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str());
+            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
+            .for_line(&line)
+            .map_err(|error| refuse(not_prepared(error)))?;
         let _files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         let child = spawn(
@@ -246,6 +267,9 @@ impl Attempt<'_> {
             ladder: provider.ladder(),
             grace: stop::budget(package.timeouts.grace_seconds),
             cgroup: &self.layout.cgroup,
+            told: self.told.clone(),
+            questions: self.questions(run),
+            windows: Windows::of(provider.facts(), &package.timeouts),
             deadline: (
                 Instant::now() + Duration::from_secs(seconds.into()),
                 seconds,
@@ -254,8 +278,78 @@ impl Attempt<'_> {
         Ok(drive(child, line.stdin, adapter, &mut around).await)
     }
 
-    fn launch(&self, decision: &Decision) -> Launch {
+    /// Where a run asks people about tools, if its Agent wants that.
+    fn questions(&self, run: u32) -> Option<Questions<Api>> {
+        let policy = self.package().agent.tools.as_ref()?;
+        if policy.require_approval.is_empty() {
+            return None;
+        }
+        let api = Api::new(self.client.clone(), self.opened.credential.clone());
+        Some(Questions::new(api, policy.clone(), run))
+    }
+
+    /// Why the provider cannot be held to what the Agent says about tools; the operator has seen to that it can, but for
+    /// a Runtime that has changed since.
+    fn loose(&self, provider: &dyn Provider) -> Option<Outcome> {
+        let policy = self.package().agent.tools.as_ref()?;
+        let can = provider
+            .facts()
+            .map_or(ToolSupport::NONE, |facts| facts.tools);
+        let (id, name) = (provider.id(), &self.package().agent.name);
+        (!can.holds(policy)).then(|| {
+            not_prepared(format!(
+                "{id} cannot be held to the tools that Agent {name} allows: take them out of the Agent, or give it another Runtime"
+            ))
+        })
+    }
+
+    /// The MCP servers that the run is given, once those without which it must not begin are there.
+    async fn servers(
+        &self,
+        provider: &dyn Provider,
+        host: &mut Host,
+    ) -> Result<Option<McpServers>, Outcome> {
         let package = self.package();
+        let Some(given) = &package.options.mcp_servers else {
+            return Ok(None);
+        };
+        let servers = McpServers::resolve(given, self.environment).map_err(not_prepared)?;
+        let support = provider.facts().map_or(McpSupport::NONE, |facts| facts.mcp);
+        if let Some(words) = servers.refused_by(provider.id(), support) {
+            return Err(not_prepared(words));
+        }
+        let environment = self
+            .environment
+            .of_agent(self.layout, &self.settings.api, &[]);
+        let room = mcp::Room {
+            environment: &environment,
+            cwd: &self.layout.work,
+            reaper: &self.reaper,
+            blocked: self.blocked,
+        };
+        let prepared_by = Duration::from_secs(package.timeouts.prepare_seconds.into());
+        let left = (self.opened_at + prepared_by).saturating_duration_since(Instant::now());
+        tokio::select! {
+            ready = mcp::await_required(&servers, room, mcp::WAIT.min(left)) => ready.map_err(not_prepared)?,
+            cause = host.stop() => return Err(cause.outcome()),
+        }
+        Ok(Some(servers))
+    }
+
+    /// What the agent is told: before it, for a CLI that reads no file, what stands in the context file.
+    fn message(&self, decision: &Decision) -> String {
+        let package = self.package();
+        let message = message(package, decision);
+        let provider = adapters::find(&package.runtime.provider);
+        if !provider.is_some_and(Provider::reads_no_file) {
+            return message;
+        }
+        format!("{}\n\n---\n\n{message}", context(package, str::to_owned))
+    }
+
+    fn launch(&self, decision: &Decision, mcp: Option<McpServers>) -> Launch {
+        let package = self.package();
+        let options = &package.options;
         Launch {
             command: package.runtime.command.clone(),
             launch_prefix: package.runtime.launch_prefix.clone(),
@@ -265,7 +359,18 @@ impl Attempt<'_> {
             home: self.layout.home.clone(),
             root: rustix::process::geteuid().is_root(),
             resume: asked(decision).map(str::to_owned),
-            message: message(package, decision),
+            new_session: uuid::Uuid::now_v7().to_string(),
+            message: self.message(decision),
+            thinking: options.thinking_level.clone(),
+            service_tier: options.service_tier.clone(),
+            max_turns: options.max_turns,
+            custom_args: options.args.clone(),
+            mcp,
+            tools: package.agent.tools.clone().unwrap_or_default(),
+            private: self.layout.private.clone(),
+            env: self
+                .environment
+                .of_agent(self.layout, &self.settings.api, &[]),
         }
     }
 }

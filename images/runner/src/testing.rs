@@ -10,6 +10,7 @@ use protocol::{
 };
 
 use crate::adapter::Launch;
+use crate::mcp::{At, McpServer, McpServers, Values};
 
 /// A first task of an agent, with nothing to resume.
 pub(crate) fn package() -> Package {
@@ -26,6 +27,7 @@ pub(crate) fn package() -> Package {
             instructions: "Read the diff before you speak.".into(),
             model: None,
             skills: Vec::new(),
+            tools: None,
             token_scope: protocol::TokenScope::Issue,
         },
         runtime: RuntimeBrief {
@@ -35,6 +37,7 @@ pub(crate) fn package() -> Package {
             launch_prefix: Vec::new(),
             args: Vec::new(),
         },
+        options: protocol::RunOptions::default(),
         subject: Subject {
             kind: "Key".into(),
             name: "hello".into(),
@@ -57,6 +60,8 @@ pub(crate) fn package() -> Package {
             prepare_seconds: 60,
             task_seconds: 600,
             grace_seconds: 20,
+            idle_seconds: 0,
+            tool_seconds: 0,
         },
     }
 }
@@ -66,9 +71,45 @@ pub(crate) fn launch() -> Launch {
     Launch {
         cwd: "/workspace/work".into(),
         home: "/workspace/home".into(),
+        private: "/run/mooring/cli".into(),
         message: "Say \"hi\"\nplease".to_owned(),
         ..Launch::default()
     }
+}
+
+/// A server of each kind, with a secret in two of them.
+pub(crate) fn mcp_servers() -> McpServers {
+    let values = |list: &[(&str, &str)]| {
+        let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Values(list.iter().map(pair).collect())
+    };
+    let server = |name: &str, at| McpServer {
+        name: name.to_owned(),
+        required: name == "files",
+        at,
+    };
+    let files = At::Program {
+        command: "files".to_owned(),
+        args: words(&["--root", "/w"]),
+        env: values(&[("TOKEN", "s3cret-value")]),
+    };
+    let address = |sse, url: &str, headers| At::Address {
+        sse,
+        url: url.to_owned(),
+        headers,
+    };
+    McpServers(vec![
+        server("files", files),
+        server("old", address(true, "https://old/sse", Values::default())),
+        server(
+            "web",
+            address(
+                false,
+                "https://web/mcp",
+                values(&[("Authorization", "Bearer s3cret-value")]),
+            ),
+        ),
+    ])
 }
 
 /// Words of a command line.
@@ -135,6 +176,7 @@ pub(crate) fn comment(number: u128, author: Author, body: &str) -> Comment {
         revision: 1,
         created: at,
         edited: None,
+        attachments: Vec::new(),
     }
 }
 

@@ -9,11 +9,11 @@ use futures::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use protocol::board::{
-    ChatEdit, CommentEdit, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat,
-    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Retry,
+    ChatEdit, CommentEdit, Decision, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat,
+    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Rerun, Retry,
 };
 use protocol::limits;
-use protocol::runner::{EventsRequest, FinishRequest, OpenRequest, StartedRequest, TextRequest};
+use protocol::runner::{AskRequest, EventsRequest, FinishRequest, OpenRequest, SettleRequest, StartedRequest, TextRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -30,6 +30,8 @@ const REMARK_BYTES: usize = 200;
 pub(crate) trait Content: DeserializeOwned {
     /// Bytes of it at most.
     const MOST: usize = limits::BODY_BYTES;
+    /// Whether a request without a body is one without fields.
+    const MAY_BE_ABSENT: bool = false;
 }
 
 /// An agent can send it. Its token is good for many requests at a time, and memory is everybody's.
@@ -74,6 +76,16 @@ impl Content for NewComment {
 impl Content for CommentEdit {
     const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
+impl Content for Rerun {
+    const MOST: usize = 4096;
+    const MAY_BE_ABSENT: bool = true;
+}
+impl Content for Decision {
+    const MOST: usize = 4096;
+    const MAY_BE_ABSENT: bool = true;
+}
+impl Content for AskRequest {}
+impl Content for SettleRequest {}
 impl Content for Retry {
     const MOST: usize = 4096;
 }
@@ -89,7 +101,10 @@ impl<T: Content> FromRequest<Shared> for Json<T> {
     type Rejection = Failure;
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, Failure> {
-        let bytes = whole(request, T::MOST, state.limits.body).await?;
+        let mut bytes = whole(request, T::MOST, state.limits.body).await?;
+        if bytes.is_empty() && T::MAY_BE_ABSENT {
+            bytes.extend_from_slice(b"{}");
+        }
         serde_json::from_slice(&bytes)
             .map(Self)
             .map_err(|error| Failure::invalid(remark("body", &error)))

@@ -7,6 +7,9 @@ use store::{AttemptRow, SessionRow, TaskRow};
 
 use crate::conversation::{self, Past};
 
+mod options;
+mod tools;
+
 /// What a package is made from.
 pub(crate) struct Sources<'a> {
     pub(crate) task: &'a TaskRow,
@@ -47,7 +50,8 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
             skills: (agent.spec.skills.iter())
                 .map(|skill| skill.name.clone())
                 .collect(),
-            model: agent.spec.model.clone(),
+            model: options::model(definition, agent, runtime),
+            tools: agent.spec.tools.as_ref().map(tools::policy),
             token_scope: token_scope(agent),
         },
         runtime: RuntimeBrief {
@@ -58,6 +62,7 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
             launch_prefix: runtime.spec.launch_prefix.clone(),
             args: runtime.spec.args.clone(),
         },
+        options: options::options(definition, agent, runtime),
         subject: session.key.subject.clone(),
         prompt: definition.spec.prompt.clone().unwrap_or_default(),
         cause: None,
@@ -103,12 +108,14 @@ fn was_interrupted(earlier: &AttemptRow) -> bool {
 
 fn timeouts(runtime: &Runtime) -> TaskTimeouts {
     let timeouts = &runtime.spec.timeouts;
-    // The schema keeps them above zero.
+    // The schema keeps them from being negative.
     let seconds = |given: i32| u32::try_from(given).unwrap_or(1);
     TaskTimeouts {
         prepare_seconds: seconds(timeouts.prepare_seconds),
         task_seconds: seconds(timeouts.task_seconds),
         grace_seconds: seconds(timeouts.grace_seconds),
+        idle_seconds: seconds(timeouts.idle_seconds),
+        tool_seconds: seconds(timeouts.tool_seconds),
     }
 }
 
@@ -167,6 +174,7 @@ pub(crate) mod tests {
             deadline_seconds: None,
             suspended: false,
             prompt: None,
+            fire_at: None,
         };
         let id = store.enter(task).await.unwrap().task;
         let lane = Lane {
@@ -218,7 +226,7 @@ pub(crate) mod tests {
         let agent = json!({"displayName": "Reviewer", "instructions": "Be kind.", "runtimeRefs": [{"name": "claude"}], "model": "m"});
         let runtime = json!({
             "provider": "claude", "image": "i", "command": ["claude"], "launchPrefix": ["x"], "args": ["-y"],
-            "timeouts": {"prepareSeconds": 5, "taskSeconds": 6, "graceSeconds": 7},
+            "timeouts": {"prepareSeconds": 5, "taskSeconds": 6, "graceSeconds": 7, "idleSeconds": 8, "toolSeconds": 0},
         });
         build(&Sources {
             task: &rows.task,

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use crds::{
-    Agent, AgentQuota, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME, Runtime, Skill,
-    labels,
-};
+use crds::{Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME, Runtime, Skill, labels};
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 
 use crate::quota;
+use crate::runtime::probe;
 use crate::watch::{Caches, NamespaceMeta};
 
 /// True when the runner has an adapter for the provider.
@@ -63,6 +61,7 @@ impl Catalog {
             runtimes,
             quotas,
             webhooks,
+            schedules,
             namespaces,
             ..
         } = &self.0;
@@ -72,6 +71,7 @@ impl Catalog {
             && runtimes.is_ready()
             && quotas.is_ready()
             && webhooks.is_ready()
+            && schedules.is_ready()
             && namespaces.is_ready()
     }
 
@@ -119,6 +119,40 @@ impl Catalog {
     #[must_use]
     pub fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
         self.0.webhooks.get(namespace, name)
+    }
+
+    /// `AgentWebhooks` of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn webhooks_after(
+        &self,
+        namespace: &str,
+        after: &str,
+        most: usize,
+    ) -> Vec<Arc<AgentWebhook>> {
+        by_name(self.0.webhooks.in_namespace(namespace), after, most)
+    }
+
+    /// An `AgentSchedule`.
+    #[must_use]
+    pub fn schedule(&self, namespace: &str, name: &str) -> Option<Arc<AgentSchedule>> {
+        self.0.schedules.get(namespace, name)
+    }
+
+    /// `AgentSchedules` of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn schedules_after(
+        &self,
+        namespace: &str,
+        after: &str,
+        most: usize,
+    ) -> Vec<Arc<AgentSchedule>> {
+        by_name(self.0.schedules.in_namespace(namespace), after, most)
+    }
+
+    /// Runtimes of a namespace by name, `most` of them that come after `after`.
+    #[must_use]
+    pub fn runtimes_after(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Runtime>> {
+        by_name(self.0.runtimes.in_namespace(namespace), after, most)
     }
 
     /// A Skill.
@@ -214,10 +248,31 @@ fn by_name<K: Resource>(mut all: Vec<Arc<K>>, after: &str, most: usize) -> Vec<A
     all
 }
 
-/// True when pods of this Runtime can be made, as far as its spec says.
+/// True when pods of this Runtime can be made, as far as its spec says, and its program is not known to be unusable.
 #[must_use]
 pub fn is_usable(runtime: &Runtime) -> bool {
-    runtime.metadata.deletion_timestamp.is_none() && is_supported(runtime.spec.provider)
+    runtime.metadata.deletion_timestamp.is_none()
+        && is_supported(runtime.spec.provider)
+        && !probe::is_hopeless(runtime)
+}
+
+/// True when an agent can run there: the Runtime is usable, and its coding agent can be held to the Agent's tools.
+#[must_use]
+pub fn can_run(agent: &Agent, runtime: &Runtime) -> bool {
+    is_usable(runtime) && is_enforced(agent, runtime)
+}
+
+/// True when a Runtime's coding agent can do what the Agent says about tools. Who says nothing asks nothing of it.
+#[must_use]
+pub fn is_enforced(agent: &Agent, runtime: &Runtime) -> bool {
+    let Some(tools) = &agent.spec.tools else {
+        return true;
+    };
+    let can = providers::facts(runtime.spec.provider.as_str())
+        .map_or(providers::ToolSupport::NONE, |facts| facts.tools);
+    (tools.allow.is_empty() || can.allow)
+        && (tools.deny.is_empty() || can.deny)
+        && (tools.require_approval.is_empty() || can.approve)
 }
 
 #[cfg(test)]

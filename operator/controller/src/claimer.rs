@@ -9,7 +9,7 @@ use crds::{Agent, Runtime};
 use kube::ResourceExt as _;
 use store::{Claimed, Lane, LaneAgent, Share};
 
-use crate::catalog::{Catalog, is_usable};
+use crate::catalog::{Catalog, is_enforced, is_usable};
 use crate::context::{Context, Key, LaneKey};
 use crate::error::Error;
 use crate::work::Done;
@@ -35,7 +35,10 @@ pub fn lane(ctx: &Context, runtime: &Runtime) -> Option<Lane> {
         runtime: runtime.name_any(),
         provider: runtime.spec.provider.as_str().to_owned(),
         max_pods: u32::try_from(runtime.spec.capacity.max_pods).unwrap_or(0),
-        agents: agents.iter().map(|agent| lane_agent(agent)).collect(),
+        agents: (agents.iter())
+            .filter(|agent| is_enforced(agent, runtime))
+            .map(|agent| lane_agent(agent))
+            .collect(),
         share: share(ctx, &namespace),
     })
 }
@@ -125,10 +128,10 @@ pub(crate) async fn has_left(ctx: &Context, key: &LaneKey, lane: &Lane) -> Resul
 /// Whether tasks wait that may go to this lane.
 async fn does_someone_wait(ctx: &Context, lane: &Lane) -> Result<bool, Error> {
     for agent in &lane.agents {
-        let first = ctx
+        let waits = ctx
             .store
-            .waiting_of_agent(&lane.namespace_uid, &agent.name, None, 1);
-        if !first.await?.is_empty() {
+            .does_agent_wait(&lane.namespace_uid, &agent.name);
+        if waits.await? {
             return Ok(true);
         }
     }

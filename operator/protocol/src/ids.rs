@@ -69,6 +69,10 @@ id!(
     InboxId
 );
 id!(
+    /// A use of a tool for which a person is asked: `UUIDv7`, so ids sort by asking.
+    ApprovalId
+);
+id!(
     /// A file on an issue: `UUIDv7`, so ids sort by arrival.
     AttachmentId
 );

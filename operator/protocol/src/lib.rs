@@ -11,13 +11,17 @@ mod failure;
 mod ids;
 pub mod limits;
 mod mac;
+mod options;
 mod package;
 pub mod paths;
+pub mod probe;
+pub mod programs;
 pub mod providers;
 pub mod redact;
 pub mod runner;
 mod state;
 pub mod texts;
+pub mod tools;
 mod verdict;
 pub mod webhook;
 
@@ -26,10 +30,11 @@ pub use error::{ErrorBody, ErrorDetail, code};
 pub use event::{Event, EventBody, LogLevel, ToolStatus};
 pub use failure::{FailureClass, Fault, Retry, SessionEffect};
 pub use ids::{
-    AttachmentId, AttemptId, ChatId, CommentId, InboxId, InstallationId, IssueId, MemberId,
+    ApprovalId, AttachmentId, AttemptId, ChatId, CommentId, InboxId, InstallationId, IssueId, MemberId,
     SessionId, TaskId, TokenId,
 };
 pub use mac::{MacError, OutboxLine, TerminationMessage};
+pub use options::{McpPlace, McpServer, McpSource, McpValue, RunOptions};
 pub use package::{
     AgentBrief, Package, RuntimeBrief, SessionBrief, SessionPolicy, Subject, TaskTimeouts,
     TokenScope,

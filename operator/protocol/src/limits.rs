@@ -18,6 +18,8 @@ pub const ATTEMPT_TEXT_BYTES: u64 = 16 * 1024 * 1024;
 pub const MODELS: usize = 16;
 /// Bytes of a model's name.
 pub const MODEL_BYTES: usize = 200;
+/// Files that come with one comment.
+pub const COMMENT_FILES: usize = 10;
 /// Live connections of one person, code `tooManyRequests`.
 pub const LIVE_PER_PERSON: usize = 8;
 /// Live connections in all.
@@ -36,6 +38,8 @@ pub const ATTEMPT_EVENTS: u64 = 20_000;
 /// Bytes that the bodies of one attempt's events may take in the timeline, as JSON. Past it, as past
 /// [`ATTEMPT_EVENTS`]: with long texts alone a run could else fill the store.
 pub const ATTEMPT_EVENT_BYTES: u64 = 64 * 1024 * 1024;
+/// Days ahead to which a task can be deferred; what comes later than that is an `AgentSchedule`'s.
+pub const DEFER_DAYS: i32 = 30;
 /// Open connections of the API; the next one is answered 503 with code `tooManyConnections`.
 pub const CONNECTIONS: usize = 4096;
 /// Requests of one task token waiting at the same time, code `tooManyRequests`.
@@ -76,6 +80,8 @@ pub const MENTIONS: usize = 50;
 pub const RECIPIENTS: usize = 20;
 /// Bytes of a comment in the package of the task that it woke; the rest is read with `moor`.
 pub const CAUSE_COMMENT_BYTES: usize = 8 * 1024;
+/// Remarks that are offered to one attempt while it works; later ones wait for the next task.
+pub const REMARKS_PER_ATTEMPT: u32 = 32;
 /// Comments in the package beside the one that woke the task.
 pub const CAUSE_COMMENTS: usize = 10;
 /// Messages of a chat in the package of the task that answers them; the newest.
@@ -104,6 +110,17 @@ pub const SEARCH_BYTES: usize = 400;
 pub const SEARCH_WORDS: usize = 16;
 /// Characters of a text around what was found in it.
 pub const SNIPPET_CHARS: usize = 160;
+/// Bytes of what a tool is to be given, as JSON, for a person to look at. A longer one is refused: half of it is not what
+/// was approved.
+pub const APPROVAL_INPUT_BYTES: usize = 48 * 1024;
+/// Bytes of the name of a tool, of the id of its call, and of why somebody is asked.
+pub const APPROVAL_WORD_BYTES: usize = 512;
+/// Decisions for which one attempt can wait at a time, code `wrongState`.
+pub const APPROVALS_PENDING: u32 = 16;
+/// Decisions that one attempt can ask for in all, code `wrongState`.
+pub const APPROVALS_PER_ATTEMPT: u32 = 500;
+/// Bytes of what a person says to a decision, code `invalidRequest`.
+pub const DECISION_BYTES: usize = 2048;
 /// Days that a person's own token may live.
 pub const TOKEN_DAYS: u32 = 90;
 /// The header that makes a request safe to send again.

@@ -18,6 +18,9 @@ pub struct Package {
     pub agent: AgentBrief,
     /// With what.
     pub runtime: RuntimeBrief,
+    /// What the run is started with beside the model.
+    #[serde(default, skip_serializing_if = "crate::RunOptions::is_empty")]
+    pub options: crate::RunOptions,
     /// What the conversation is about.
     pub subject: Subject,
     /// What is asked, at most [`crate::limits::PROMPT_BYTES`]; empty when there is a cause.
@@ -61,6 +64,9 @@ pub struct AgentBrief {
     /// The model asked for, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Which tools it may use; nothing is said where nothing is laid down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<crate::tools::ToolPolicy>,
     /// How far its token reaches, for the help of `moor`; the API decides.
     #[serde(default)]
     pub token_scope: TokenScope,
@@ -183,4 +189,10 @@ pub struct TaskTimeouts {
     pub task_seconds: u32,
     /// From the polite stop to the kill.
     pub grace_seconds: u32,
+    /// How long the CLI may be silent while no tool runs; 0 is for ever.
+    #[serde(default)]
+    pub idle_seconds: u32,
+    /// How long tools may run without one beginning or ending; 0 is for ever.
+    #[serde(default)]
+    pub tool_seconds: u32,
 }

@@ -16,8 +16,14 @@ pub const RUN: &str = "/run/mooring";
 pub const TOKEN_FILE: &str = "/run/mooring/token";
 /// The CA that signed the API's certificate.
 pub const CA_FILE: &str = "/run/mooring/ca.crt";
+/// A folder there for files of the CLI that hold secrets.
+pub const PRIVATE: &str = "/run/mooring/cli";
 /// What the init container fills, mounted read-only in the agent's container.
 pub const OPT: &str = "/opt/mooring";
+/// Where the image of a Runtime's `cliImage` is mounted, read-only.
+pub const CLI: &str = "/opt/mooring-cli";
+/// Its programs, on `PATH` after ours.
+pub const CLI_BIN: &str = "/opt/mooring-cli/bin";
 /// Where the kubelet mounts the agent's skills: `SKILL/@FOLDER`, with nothing after the `@` for the skill's own
 /// folder.
 pub const SKILLS: &str = "/opt/mooring-skills";
@@ -27,6 +33,10 @@ pub const BIN: &str = "/opt/mooring/bin";
 pub const RUNNER: &str = "/opt/mooring/bin/mooring-runner";
 /// The passwd file that `mooring-runner install` writes under [`OPT`], mounted over `/etc/passwd` by subPath.
 pub const PASSWD: &str = "etc/passwd";
+/// What `mooring-runner install` writes under [`OPT`] for login shells, which set `PATH` anew.
+pub const PROFILE: &str = "etc/profile.sh";
+/// Where that is mounted by subPath: shells of most images read what lies there.
+pub const PROFILE_MOUNT: &str = "/etc/profile.d/mooring.sh";
 /// Where the kubelet reads the termination message.
 pub const TERMINATION_LOG: &str = "/dev/termination-log";
 

@@ -4,8 +4,9 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::board::{ApprovalState, Author};
 use crate::{
-    EndReason, Event, Package, SessionId, SessionPolicy, Subject, TaskId, TaskResult, TaskState,
+    ApprovalId, CommentId, EndReason, Event, Package, SessionId, SessionPolicy, Subject, TaskId, TaskResult, TaskState,
     TokenScope,
 };
 
@@ -128,7 +129,7 @@ pub struct Command {
 }
 
 /// What the API tells a runner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "command",
     rename_all = "camelCase",
@@ -140,6 +141,99 @@ pub enum CommandKind {
         /// Why.
         reason: EndReason,
     },
+    /// A person adds something while the turn runs. A task that says the same waits until the runner has said that the
+    /// agent took it in.
+    Steer {
+        /// The comment that says it.
+        remark: CommentId,
+        /// Who wrote it.
+        author: Author,
+        /// The words, at most [`crate::limits::CAUSE_COMMENT_BYTES`].
+        text: String,
+    },
+    /// A person decided on a use of a tool.
+    Decide {
+        /// Which.
+        approval: ApprovalId,
+        /// Whether it may.
+        allow: bool,
+        /// Who decided.
+        by: String,
+        /// What that person said to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// `POST steered`: what became of a [`CommandKind::Steer`]. The first answer stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SteeredRequest {
+    /// Which.
+    pub remark: CommentId,
+    /// Absent when the agent took it in; else why it did not, at most [`crate::limits::MESSAGE_BYTES`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// `POST approvals`: the agent's program waits for a person's decision. Asking for the same call again changes nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskRequest {
+    /// Names the question within the attempt.
+    pub call_id: String,
+    /// The tool.
+    pub tool: String,
+    /// What it is to be given, at most [`crate::limits::APPROVAL_INPUT_BYTES`] as JSON.
+    pub input: serde_json::Value,
+    /// Why a person is asked.
+    pub why: String,
+    /// How long somebody can decide, from when it is asked first.
+    pub seconds: u32,
+}
+
+/// Answer to `approvals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskResponse {
+    /// Names it from now on.
+    pub approval: ApprovalId,
+    /// For how long somebody can decide, from now on.
+    pub milliseconds: u64,
+}
+
+/// `POST approvals/settle`: nobody decided in time, or the agent's program does not wait any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SettleRequest {
+    /// Which.
+    pub approval: ApprovalId,
+    /// How it is settled, unless it is already.
+    pub how: Settled,
+}
+
+/// How a question is settled by who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Settled {
+    /// Nobody decided in time.
+    Expired,
+    /// The agent's program does not wait any more.
+    Withdrawn,
+}
+
+/// Answer to `approvals/settle`: what stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SettleResponse {
+    /// A person may have been faster.
+    pub state: ApprovalState,
+    /// Who.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What that person said to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// `POST finish`. The first verdict stands; a second one is kept beside it.

@@ -43,6 +43,8 @@ macro_rules! select {
     };
 }
 
+pub(crate) use select;
+
 impl Store {
     /// Files of an issue, the oldest first.
     ///
@@ -290,7 +292,7 @@ fn hex(digest: [u8; 32]) -> String {
     })
 }
 
-fn read(row: &Row) -> Result<Attachment, Error> {
+pub(crate) fn read(row: &Row) -> Result<Attachment, Error> {
     Ok(Attachment {
         id: AttachmentId(row.get("id")?),
         name: row.get("name")?,

@@ -8,7 +8,7 @@ use crate::db::{Conn, Row, query, to_json};
 use crate::life::{self, TaskEvent};
 use crate::tasks::{self, TaskRow};
 use crate::writes::Write;
-use crate::{Error, Store, WritePoint, chats, sessions, tokens, wakes};
+use crate::{Error, Store, WritePoint, approvals, chats, sessions, steers, tokens, wakes};
 
 /// Commands that one question gives at most; the rest comes with the next one.
 const COMMANDS: u32 = 64;
@@ -374,13 +374,16 @@ pub(crate) async fn end(
         .execute(&mut *write)
         .await?;
     tokens::delete(write, attempt).await?;
+    approvals::close(write, attempt, now).await?;
+    steers::close(write, attempt, now).await?;
     match reason {
         Some(reason) => tell(write, attempt, CommandKind::Stop { reason }).await,
         None => Ok(()),
     }
 }
 
-async fn tell(write: &mut Write, attempt: AttemptId, kind: CommandKind) -> Result<(), Error> {
+/// Gives the attempt's runner its next command.
+pub(crate) async fn tell(write: &mut Write, attempt: AttemptId, kind: CommandKind) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO commands (task, attempt, number, kind) \
         SELECT $1, $2, COALESCE(MAX(number), 0) + 1, $3 FROM commands WHERE task = $1 AND attempt = $2";
     let insert = query("write a command", INSERT)

@@ -72,9 +72,20 @@ const RULES: &[(&str, &str)] = &[
     (
         "a session offers its best queued task",
         "SELECT id FROM sessions WHERE COALESCE((SELECT CASE WHEN tasks.id = head_task \
-         AND tasks.priority = head_priority AND tasks.created_at = head_created_at THEN 1 ELSE 0 END FROM tasks \
-         WHERE session = sessions.id AND state = 'queued' ORDER BY turn_at, tasks.id LIMIT 1), \
+         AND tasks.priority = head_priority AND COALESCE(fire_at, tasks.created_at) = head_created_at THEN 1 ELSE 0 END FROM tasks \
+         WHERE session = sessions.id AND state = 'queued' AND NOT deferred ORDER BY turn_at, tasks.id LIMIT 1), \
          CASE WHEN head_task IS NULL THEN 1 ELSE 0 END) <> 1 LIMIT $1",
+    ),
+    (
+        "a deferred task knows until when, and nobody has claimed it",
+        "SELECT id FROM tasks WHERE deferred AND (fire_at IS NULL \
+         OR state IN ('claimed', 'preparing', 'running')) LIMIT $1",
+    ),
+    (
+        "a woken task that waits for its time has no cause that comes sooner",
+        "SELECT tasks.id AS id FROM tasks JOIN wakes ON wakes.task = tasks.id WHERE deferred AND absorbing \
+         AND EXISTS (SELECT 1 FROM wake_causes WHERE wake_causes.task = tasks.id \
+         AND (wake_causes.fire_at IS NULL OR wake_causes.fire_at < tasks.fire_at)) LIMIT $1",
     ),
     (
         // Not the other way round: what was put aside takes in nothing any more when it goes on.

@@ -60,6 +60,7 @@ impl Birth<'_> {
             deadline_seconds: None,
             suspended: false,
             prompt: None,
+            fire_at: None,
         };
         // Its own id, until it has an object.
         tasks::insert(write, task, &task.to_string(), &new).await?;

@@ -81,6 +81,7 @@ values! {
     protocol::MemberId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::TokenId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::AttachmentId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
+    protocol::ApprovalId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::InboxId, value => Self::Uuid(Some(value.0)), Self::Uuid(None);
     protocol::TaskState, value => Self::Text(Some(value.as_str().to_owned())), Self::Text(None);
 }

@@ -3,7 +3,7 @@
 use protocol::board::{Comment, History, HistoryEntry, IssueKey, Page, RunView};
 use uuid::Uuid;
 
-use crate::db::{Row, query};
+use crate::db::query;
 use crate::tasks::task_columns;
 use crate::{Error, Store, WorkspaceRef, comments, issues, page, runs};
 
@@ -32,22 +32,17 @@ impl Store {
         let issue = issue.ok_or_else(|| issues::missing(key))?;
         let mut reader = self.reader().await?;
         let mut entries: Vec<(Uuid, HistoryEntry)> = Vec::new();
-        type Read = fn(&Row) -> Result<(Uuid, HistoryEntry), Error>;
-        let lists: [(&str, &str, Read); 2] = [
-            ("list what was said", COMMENTS, |row| {
-                comments::read(row).map(said)
-            }),
-            ("list who was woken", RUNS, |row| runs::read(row).map(woken)),
-        ];
-        for (doing, sql, read) in lists {
-            let list = query(doing, sql)
-                .bind(issue.id)
-                .bind(before.unwrap_or(Uuid::max()))
-                .bind(limit + 1);
-            let rows = list.all(&mut reader).await?;
-            for row in &rows {
-                entries.push(read(row)?);
-            }
+        let before = before.unwrap_or(Uuid::max());
+        let part = |doing, sql| {
+            let list = query(doing, sql).bind(issue.id).bind(before);
+            list.bind(limit + 1)
+        };
+        let rows = part("list what was said", COMMENTS).all(&mut reader).await?;
+        let comments = comments::read_all(&mut reader, &rows).await?;
+        entries.extend(comments.into_iter().map(said));
+        let rows = part("list who was woken", RUNS).all(&mut reader).await?;
+        for row in &rows {
+            entries.push(runs::read(row).map(woken)?);
         }
         entries.sort_unstable_by_key(|(id, _)| std::cmp::Reverse(*id));
         entries.truncate(limit as usize + 1);

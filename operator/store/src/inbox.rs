@@ -9,7 +9,7 @@ use crate::db::{Row, query};
 use crate::issues::read_author;
 use crate::tasks::new_id;
 use crate::writes::Write;
-use crate::{Error, Store, WorkspaceRef, WritePoint, page, quick};
+use crate::{Error, Store, WorkspaceRef, WritePoint, approvals, page, quick};
 
 /// Something that a member should look at.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +24,8 @@ pub(crate) struct Notice<'a> {
 }
 
 impl Store {
-    /// What a member should look at, newest first; what was archived is left out.
+    /// What a member should look at, newest first; what was archived is left out, and what waits for a decision where
+    /// the member may not decide.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a limit or cursor that is none, [`Error::Corrupt`], [`Error::Unavailable`].
@@ -34,6 +35,7 @@ impl Store {
         member: MemberId,
         limit: u32,
         cursor: Option<&str>,
+        decides: bool,
     ) -> Result<Page<InboxEntry>, Error> {
         const LIST: &str = "SELECT inbox.id, kind, prefix, number, title, comment, inbox.author_kind, inbox.author_id, \
             inbox.author_name, is_read, inbox.created_at FROM inbox JOIN issues ON issues.id = inbox.issue \
@@ -54,6 +56,9 @@ impl Store {
         // What belongs to no issue lies elsewhere.
         let part = (limit + 1, before);
         entries.extend(quick::entries(&mut reader, workspace, member, part).await?);
+        if decides {
+            entries.extend(approvals::entries(&mut reader, workspace, member, part).await?);
+        }
         entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.id));
         Ok(page::page(entries, limit, |last: &InboxEntry| {
             last.id.to_string()
@@ -67,7 +72,7 @@ impl Store {
     pub async fn read_inbox(&self, member: MemberId, entry: InboxId) -> Result<(), Error> {
         const READ: &str =
             "UPDATE inbox SET is_read = TRUE WHERE id = $1 AND member = $2 AND NOT archived";
-        self.settle(WritePoint::ReadInbox, READ, member, entry)
+        self.mark(WritePoint::ReadInbox, READ, member, entry)
             .await
     }
 
@@ -77,11 +82,11 @@ impl Store {
     /// As [`Store::read_inbox`].
     pub async fn archive_inbox(&self, member: MemberId, entry: InboxId) -> Result<(), Error> {
         const ARCHIVE: &str = "UPDATE inbox SET archived = TRUE WHERE id = $1 AND member = $2";
-        self.settle(WritePoint::ArchiveInbox, ARCHIVE, member, entry)
+        self.mark(WritePoint::ArchiveInbox, ARCHIVE, member, entry)
             .await
     }
 
-    async fn settle(
+    async fn mark(
         &self,
         point: WritePoint,
         update: &'static str,
@@ -95,6 +100,7 @@ impl Store {
         let archive = point == WritePoint::ArchiveInbox;
         if update.execute(&mut write).await? == 1
             || quick::settle(&mut write, member, entry, archive).await?
+            || approvals::mark(&mut write, member, entry, archive).await?
         {
             return write.commit().await;
         }
@@ -142,6 +148,7 @@ fn read(row: &Row) -> Result<InboxEntry, Error> {
         text: None,
         task: None,
         comment: row.get::<Option<Uuid>>("comment")?.map(CommentId),
+        approval: None,
         author: read_author(row)?,
         read: row.get("is_read")?,
         created: row.time("created_at")?,

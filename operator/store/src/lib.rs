@@ -5,6 +5,7 @@
 //! a credential. Instants are whole microseconds.
 
 mod access;
+mod approvals;
 mod attachments;
 mod attempts;
 mod audit;
@@ -14,6 +15,7 @@ mod chats;
 mod claim;
 mod comments;
 mod db;
+mod delivered;
 mod deliveries;
 mod error;
 mod event_texts;
@@ -39,6 +41,7 @@ mod search;
 mod sessions;
 mod settings;
 mod shares;
+mod steers;
 mod steps;
 mod subscribers;
 mod tasks;
@@ -56,6 +59,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use access::{TokenHolder, TokenKind};
+pub use approvals::{Asked, Question};
 pub use attachments::{ATTACHMENTS, Added, Room};
 pub use attempts::{AttemptRow, Opened};
 pub use audit::Violation;

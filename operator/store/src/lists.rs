@@ -80,6 +80,19 @@ impl Store {
         self.page(list, after, limit).await
     }
 
+    /// Whether a task of an agent waits that may be claimed as far as its time goes.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn does_agent_wait(&self, namespace_uid: &str, agent: &str) -> Result<bool, Error> {
+        const FIND: &str = "SELECT 1 AS found FROM sessions WHERE namespace_uid = $1 AND agent = $2 \
+            AND head_task IS NOT NULL LIMIT 1";
+        let find = query("look whether an agent has something waiting", FIND)
+            .bind(namespace_uid)
+            .bind(agent);
+        Ok(find.optional(&mut self.reader().await?).await?.is_some())
+    }
+
     /// Claimed, preparing and running tasks of an agent, by id: a page after `after`.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! Work for an event must not grow with the number of tasks: no statement of a task's life may read a whole
 //! table. Asked of SQLite, whose answer does not depend on how much is in there.
 
+mod approvals;
 mod board;
 mod chats;
+mod steers;
 mod talk;
 mod ways;
 
@@ -230,6 +232,10 @@ async fn read_lists(store: &Store, after: TaskId) {
         .await
         .unwrap();
     store
+        .does_agent_wait("uid", "reviewer")
+        .await
+        .unwrap();
+    store
         .waiting_of_agent("uid", "reviewer", Some(after), 9)
         .await
         .unwrap();
@@ -271,6 +277,7 @@ fn task(name: &str, created_at: Timestamp) -> NewTask {
         deadline_seconds: None,
         suspended: false,
         prompt: None,
+        fire_at: None,
     }
 }
 

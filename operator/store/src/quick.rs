@@ -344,6 +344,7 @@ fn as_entry(found: Found) -> Option<InboxEntry> {
         issue: None,
         title: title(&found.quick.text),
         comment: None,
+        approval: None,
         author: agent(&found.quick.agent),
         read,
         created: found.quick.ended?,

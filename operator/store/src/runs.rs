@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::board::{CauseKind, IssueKey, Page, RunView};
-use protocol::{Outcome, Subject, TaskId};
+use protocol::{MemberId, Outcome, Subject, TaskId};
 use uuid::Uuid;
 
 use crate::db::{Query, Row, query};
@@ -88,6 +88,19 @@ impl Store {
         self.run_page(list, limit, cursor).await
     }
 
+    /// The person to whom alone it is told what became of a task, where it answers a chat or writes an issue for
+    /// somebody.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn private_to(&self, task: TaskId) -> Result<Option<MemberId>, Error> {
+        const FIND: &str = "SELECT member FROM chats JOIN chat_tasks ON chat_tasks.chat = chats.id \
+            WHERE chat_tasks.task = $1 UNION ALL SELECT member FROM quick_issues WHERE task = $1 LIMIT 1";
+        let find = query("find whose task it is", FIND).bind(task);
+        let found = find.optional(&mut self.reader().await?).await?;
+        found.map(|row| row.get("member").map(MemberId)).transpose()
+    }
+
     async fn run_page(
         &self,
         list: Query,
@@ -107,6 +120,7 @@ impl Store {
 /// A task as its row says it.
 pub(crate) fn read(row: &Row) -> Result<RunView, Error> {
     let task = TaskRow::read(row)?;
+    let deferred_until = task.deferred_until();
     let outcome = task.verdict.map(|verdict| verdict.outcome);
     let cause: Option<String> = row.get("cause_kind")?;
     let cause = cause.map(|word| {
@@ -133,6 +147,7 @@ pub(crate) fn read(row: &Row) -> Result<RunView, Error> {
         state: task.state,
         attempt: task.attempt,
         waits_for: None,
+        deferred_until,
         succeeded: outcome.as_ref().map(|outcome| outcome.class().is_none()),
         failure: outcome.as_ref().and_then(Outcome::class),
         message: outcome.and_then(message),

@@ -315,8 +315,8 @@ pub(crate) async fn locked_with_head(
 /// Notes which queued task of the session comes next. Called by every write after which that may be another.
 pub(crate) async fn choose_head(write: &mut Write, session: SessionId) -> Result<(), Error> {
     const CHOOSE: &str = "UPDATE sessions SET (head_task, head_priority, head_created_at) = \
-        (SELECT id, priority, created_at FROM tasks WHERE session = $1 AND state = 'queued' \
-         ORDER BY turn_at, id LIMIT 1) WHERE id = $1";
+        (SELECT id, priority, COALESCE(fire_at, created_at) FROM tasks WHERE session = $1 AND state = 'queued' \
+         AND NOT deferred ORDER BY turn_at, id LIMIT 1) WHERE id = $1";
     let choose = query("choose the next task of a session", CHOOSE).bind(session);
     choose.execute(write).await?;
     Ok(())

@@ -43,12 +43,14 @@ pub struct NewTask {
     pub policy: SessionPolicy,
     /// When its object was created.
     pub created_at: Timestamp,
-    /// It fails when it is not over this long after its creation, time spent suspended aside.
+    /// It fails when it is not over this long after its creation, or after `fire_at`, time spent suspended aside.
     pub deadline_seconds: Option<u32>,
     /// True when it is put aside from the start.
     pub suspended: bool,
     /// What its agent is asked, where the object does not say so itself.
     pub prompt: Option<String>,
+    /// It is not claimed before this moment, and its deadline counts from there.
+    pub fire_at: Option<Timestamp>,
 }
 
 /// Answer to [`Store::enter`].
@@ -87,6 +89,10 @@ pub struct TaskRow {
     pub suspended_at: Option<Timestamp>,
     /// True while people keep it aside, whatever its object says.
     pub held: bool,
+    /// When it may be claimed, or could be first, where that was not from the beginning.
+    pub fire_at: Option<Timestamp>,
+    /// True until that moment was noticed.
+    pub deferred: bool,
     /// The verdict that stands.
     pub verdict: Option<Verdict>,
     /// What came after the verdict, or from an attempt that had been ended.
@@ -101,7 +107,7 @@ pub struct TaskRow {
 macro_rules! task_columns {
     () => {
         "id, object_uid, namespace, namespace_uid, name, spec_hash, session, agent, priority, policy, state, \
-         attempt, created_at, deadline_at, suspended_at, held, verdict, late_results, closed_at"
+         attempt, created_at, deadline_at, suspended_at, held, fire_at, deferred, verdict, late_results, closed_at"
     };
 }
 pub(crate) use task_columns;
@@ -113,6 +119,20 @@ impl TaskRow {
     #[must_use]
     pub fn was_born_here(&self) -> bool {
         self.object.spec_hash.is_empty()
+    }
+
+    /// Until when it waits whatever room there is.
+    #[must_use]
+    pub fn deferred_until(&self) -> Option<Timestamp> {
+        let waits = match self.state {
+            TaskState::Queued | TaskState::Suspended => self.deferred,
+            TaskState::Claimed
+            | TaskState::Preparing
+            | TaskState::Running
+            | TaskState::Finishing
+            | TaskState::Finished => false,
+        };
+        self.fire_at.filter(|_| waits)
     }
 
     pub(crate) fn read(row: &Row) -> Result<Self, Error> {
@@ -147,6 +167,8 @@ impl TaskRow {
             deadline_at: row.time_opt("deadline_at")?,
             suspended_at: row.time_opt("suspended_at")?,
             held: row.get("held")?,
+            fire_at: row.time_opt("fire_at")?,
+            deferred: row.get("deferred")?,
             verdict,
             late_results,
             resumed,
@@ -273,11 +295,11 @@ pub(crate) async fn insert(
     new: &NewTask,
 ) -> Result<Option<SessionId>, Error> {
     const INSERT: &str = "INSERT INTO tasks (id, object_uid, namespace, namespace_uid, name, spec_hash, session, \
-        agent, priority, policy, state, created_at, deadline_at, suspended_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT (object_uid) DO NOTHING";
+        agent, priority, policy, state, created_at, deadline_at, suspended_at, fire_at, deferred) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT (object_uid) DO NOTHING";
     let deadline_at = new
         .deadline_seconds
-        .map(|seconds| later(new.created_at, seconds))
+        .map(|seconds| later(new.fire_at.unwrap_or(new.created_at), seconds))
         .transpose()?;
     let state = if new.suspended {
         TaskState::Suspended
@@ -306,6 +328,8 @@ pub(crate) async fn insert(
         .bind(new.created_at)
         .bind(deadline_at)
         .bind(new.suspended.then_some(new.created_at))
+        .bind(new.fire_at)
+        .bind(new.fire_at.is_some())
         .execute(&mut *write)
         .await?;
     if let (1, Some(prompt)) = (entered, &new.prompt) {

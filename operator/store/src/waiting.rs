@@ -31,6 +31,11 @@ pub enum Waiting {
         /// How many may be.
         max: u32,
     },
+    /// It is not to be claimed before a moment.
+    Deferred {
+        /// Which.
+        until: Timestamp,
+    },
     /// Its workspace, or all of them, have as much as they may.
     Held(Held),
     /// Nothing but its turn.
@@ -71,6 +76,9 @@ impl Store {
         let Some(agent) = agent.filter(|_| row.state == TaskState::Queued) else {
             return Ok(None);
         };
+        if let Some(until) = row.deferred_until() {
+            return Ok(Some(Waiting::Deferred { until }));
+        }
         let mut reader = self.reader().await?;
         if let Some(holder) = sessions::read(&mut reader, row.session).await?.holder {
             return Ok(Some(Waiting::SessionBusy {

@@ -35,8 +35,17 @@ pub struct Acting {
     pub groups: Vec<String>,
 }
 
+/// What a webhook is called among those that are no person and no agent.
+const WEBHOOK: &str = "webhook";
+
 impl Acting {
-    /// Mooring itself, for what is no person and no agent: a schedule, or a webhook.
+    /// A webhook, with what was delivered through it.
+    #[must_use]
+    pub fn webhook(workspace: &WorkspaceRef, name: &str) -> Self {
+        Self::mooring(workspace, WEBHOOK, name)
+    }
+
+    /// Mooring itself, for what is no person and no agent: a schedule, for example.
     #[must_use]
     pub fn mooring(workspace: &WorkspaceRef, kind: &str, name: &str) -> Self {
         Self {
@@ -59,6 +68,12 @@ impl Acting {
             groups: self.groups.clone(),
         })
     }
+}
+
+/// The webhook that is an author, where one is.
+pub(crate) fn webhook_of(author: &Author) -> Option<String> {
+    let name = author.id.strip_prefix(WEBHOOK)?.strip_prefix('/')?;
+    (author.kind == AuthorKind::System).then(|| name.to_owned())
 }
 
 /// Makes the workspace's row, if this is its first use.

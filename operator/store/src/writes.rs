@@ -144,6 +144,18 @@ points! {
     Subscribe;
     /// [`Store::unsubscribe`].
     Unsubscribe;
+    /// [`Store::ask`].
+    AskApproval;
+    /// [`Store::decide`].
+    DecideApproval;
+    /// [`Store::settle`].
+    SettleApproval;
+    /// [`Store::steer`].
+    Steer;
+    /// [`Store::steered`].
+    Steered;
+    /// [`Store::fire`].
+    Fire;
 }
 
 /// What a test lets happen at a [`WritePoint`].

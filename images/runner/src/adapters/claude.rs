@@ -17,8 +17,8 @@ use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
-use super::stream_json::{Meter, Transcript, control};
-use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
+use super::stream_json::{Gate, Meter, Transcript, control};
+use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
 /// After the last result a process that hangs is given this long.
@@ -43,7 +43,10 @@ pub(super) const CLAUDE: Cli = Cli {
     launch: |launch| {
         (
             launch::command_line(launch),
-            Box::new(Run::new(launch.resume.clone())),
+            Box::new(Run::new(
+                launch.resume.clone(),
+                Gate::new(launch.tools.clone()),
+            )),
         )
     },
 };
@@ -73,6 +76,8 @@ struct Run {
     transcript: Transcript,
     meter: Meter,
     judgement: Option<Judgement>,
+    /// Stands before its tools.
+    gate: Gate,
     /// What the CLI runs in the background, as it last said.
     background: Background,
     stdin: Stdin,
@@ -106,14 +111,20 @@ impl Adapter for Run {
                 self.stdin.write(control::interrupt(), out);
             }
             Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "claude", out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::Decide { id, allow, why }) => {
+                if let Some(answer) = self.gate.decide(id, allow, why) {
+                    self.stdin.write(answer, out);
+                }
+            }
+            Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
 
 impl Run {
-    fn new(asked: Option<String>) -> Self {
+    fn new(asked: Option<String>, gate: Gate) -> Self {
         Self {
+            gate,
             meter: Meter::new(asked.is_some()),
             asked,
             session: None,
@@ -137,18 +148,34 @@ impl Run {
             "assistant" => self
                 .transcript
                 .assistant(&frame, &mut self.meter, &mut events),
-            "user" => self.transcript.user(&frame, &mut events),
+            "user" => {
+                self.transcript.user(&frame, &mut events);
+                if let Some(fault) = self.gate.passed_by(&frame) {
+                    out.extend(events.into_iter().map(Output::Event));
+                    self.judgement = Some(Err(fault));
+                    self.finish(None, out);
+                    return;
+                }
+            }
             "system" if text(&frame, "subtype") == "init" => {
                 if self.init(&frame, &mut events) {
                     self.finish(None, out);
                     return;
                 }
             }
-            "system" => self.system(&frame, line, &mut events),
+            "system" => {
+                match text(&frame, "subtype") {
+                    "api_retry" => out.push(Output::Activity(retrying(&frame))),
+                    "thinking_tokens" => out.push(Output::Activity(Activity::Frame)),
+                    _ => {}
+                }
+                self.system(&frame, line, &mut events);
+            }
             "result" => {
                 self.result(&frame, out);
                 return;
             }
+            "control_request" if self.gate.takes(&frame, out) => {}
             "control_request" => match control::answer(&frame) {
                 Some(answer) if self.stdin.is_open() => out.push(Output::Write(answer)),
                 _ => events.push(log(
@@ -157,10 +184,11 @@ impl Run {
                 )),
             },
             "control_response" => events.extend(control::refusal(&frame)),
-            // Withdraws a question, each of which was answered at once.
-            "control_cancel_request" => {}
+            // Takes a question back; most were answered at once.
+            "control_cancel_request" => self.gate.cancelled(&frame, out),
             // Pieces of what comes whole later, and signs of life.
-            "stream_event" | "keep_alive" | "ui_invalidate" => {}
+            "stream_event" => out.push(Output::Activity(Activity::Frame)),
+            "keep_alive" | "ui_invalidate" => {}
             _ => events.push(log(LogLevel::Debug, line)),
         }
         out.extend(events.into_iter().map(Output::Event));
@@ -293,6 +321,16 @@ impl Run {
             (fault, _) => fault,
         }
     }
+}
+
+fn retrying(frame: &Value) -> Activity {
+    let status = u16::try_from(frame::count(frame, "error_status")).unwrap_or_default();
+    let words = text(frame, "error");
+    let class = classify::of_status(status);
+    // Without a status no answer came.
+    Activity::Retrying(
+        class.unwrap_or_else(|| classify::classify_or(words, FailureClass::ProviderNetwork)),
+    )
 }
 
 fn retry_notice(frame: &Value) -> String {

@@ -203,6 +203,7 @@ pub(crate) fn package(prompt: &str) -> Package {
             instructions: "Be brief.".into(),
             model: Some("fake-model".into()),
             skills: Vec::new(),
+            tools: None,
             token_scope: protocol::TokenScope::Issue,
         },
         runtime: RuntimeBrief {
@@ -212,6 +213,7 @@ pub(crate) fn package(prompt: &str) -> Package {
             launch_prefix: Vec::new(),
             args: Vec::new(),
         },
+        options: protocol::RunOptions::default(),
         subject: Subject {
             kind: "Key".into(),
             name: "hello".into(),
@@ -234,6 +236,8 @@ pub(crate) fn package(prompt: &str) -> Package {
             prepare_seconds: 60,
             task_seconds: 60,
             grace_seconds: 8,
+            idle_seconds: 0,
+            tool_seconds: 0,
         },
     }
 }

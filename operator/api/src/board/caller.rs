@@ -111,27 +111,28 @@ impl<R> BoardCaller<R> {
 
     /// Refuses who has not this right as well.
     pub(crate) async fn also<M: Right>(&self, state: &Inner) -> Result<(), Failure> {
-        let namespace = &self.acting.workspace.namespace;
-        match &self.who {
-            Who::Person { caller, .. } => {
-                let action = Action {
-                    namespace: namespace.clone(),
-                    verb: M::VERB,
-                    resource: M::RESOURCE,
-                };
-                match state
-                    .rights
-                    .may(&caller.person, action, state.now())
-                    .await?
-                {
-                    true => Ok(()),
-                    false => Err(lacks::<M>(namespace)),
-                }
-            }
-            Who::Agent { .. } => {
-                M::NOT_FOR_AGENTS.map_or(Ok(()), |why| Err(Failure::forbidden(why)))
-            }
+        if self.has::<M>(state).await? {
+            return Ok(());
         }
+        Err(match (&self.who, M::NOT_FOR_AGENTS) {
+            (Who::Agent { .. }, Some(why)) => Failure::forbidden(why),
+            (Who::Agent { .. }, None) | (Who::Person { .. }, _) => {
+                lacks::<M>(&self.acting.workspace.namespace)
+            }
+        })
+    }
+
+    /// Whether the caller has this right as well.
+    pub(crate) async fn has<M: Right>(&self, state: &Inner) -> Result<bool, Failure> {
+        let Who::Person { caller, .. } = &self.who else {
+            return Ok(M::NOT_FOR_AGENTS.is_none());
+        };
+        let action = Action {
+            namespace: self.acting.workspace.namespace.clone(),
+            verb: M::VERB,
+            resource: M::RESOURCE,
+        };
+        state.rights.may(&caller.person, action, state.now()).await
     }
 
     /// Who can be woken from here.

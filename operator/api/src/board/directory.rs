@@ -36,6 +36,11 @@ impl wake::Directory for Recipients<'_> {
         })
     }
 
+    fn steers(&self, agent: &str) -> bool {
+        let agent = self.definitions.agent(self.namespace, agent);
+        agent.is_some_and(|agent| agent.spec.while_running == crds::WhileRunning::Steer)
+    }
+
     fn requires_originator(&self) -> bool {
         self.definitions.requires_originator(self.namespace)
     }

@@ -2,7 +2,7 @@
 //! let in, pages, and who can be woken.
 //!
 //! A handler is given a [`BoardCaller`], an [`OnIssue`], an [`OnComment`], an [`OnTask`], an [`OnChat`], an
-//! [`OnAttachment`], an [`OnProject`] or an [`OnEntry`]: each of them has been authorised for its [`Right`], and
+//! [`OnAttachment`], an [`OnProject`], an [`OnApproval`] or an [`OnEntry`]: each of them has been authorised for its [`Right`], and
 //! what lies outside the caller's scope is not there for it.
 
 mod caller;
@@ -24,11 +24,11 @@ pub(crate) use page::{EventsQuery, Filling, PageQuery, limit, named_page};
 pub(crate) use reach::Reach;
 pub(crate) use right::{
     CancelTasks, CreateAttachments, CreateChats, CreateComments, CreateIssues, CreateProjects,
-    CreateQuickIssues, DeleteAttachments, DeleteComments, DeleteInbox, GetAttachments, GetChats,
-    GetIssues, GetProjects, GetQuickIssues, GetSkills, GetTasks, GetTeams, GetTimelines,
-    ListAgents, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox,
-    ListIssues, ListMembers, ListProjects, ListRuns, ListSkills, ListTasks, ListTeams, LookOn,
+    CreateQuickIssues, DecideApprovals, DeleteAttachments, DeleteComments, DeleteInbox, GetApprovals, GetAttachments, GetChats,
+    GetIssues, GetProjects, GetQuickIssues, GetRuntimes, GetSchedules, GetSkills, GetTasks, GetTeams, GetTimelines, GetWebhooks,
+    ListAgents, ListApprovals, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox,
+    ListIssues, ListMembers, ListProjects, ListRuns, ListRuntimes, ListSchedules, ListSkills, ListTasks, ListTeams, ListWebhooks, LookOn,
     PatchChats, PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right,
     SuspendTasks, verbs_of_agents,
 };
-pub(crate) use scope::{OnAttachment, OnComment, OnEntry, OnIssue, OnProject, OnTask};
+pub(crate) use scope::{OnApproval, OnAttachment, OnComment, OnEntry, OnIssue, OnProject, OnTask};

@@ -103,6 +103,18 @@ rights! {
     ListSkills: "list" "skills";
     /// One skill.
     GetSkills: "get" "skills";
+    /// What begins by the clock.
+    ListSchedules: "list" "agentschedules", people: "only people look at schedules";
+    /// One schedule.
+    GetSchedules: "get" "agentschedules", people: "only people look at schedules";
+    /// Through which doors other systems come in.
+    ListWebhooks: "list" "agentwebhooks", people: "only people look at webhooks";
+    /// One of them, and what it has delivered.
+    GetWebhooks: "get" "agentwebhooks", people: "only people look at webhooks";
+    /// On what agents run.
+    ListRuntimes: "list" "runtimes", people: "only people look at runtimes";
+    /// One runtime.
+    GetRuntimes: "get" "runtimes", people: "only people look at runtimes";
     /// Which people there are.
     ListMembers: "list" "members";
     /// The caller's chats.
@@ -119,6 +131,15 @@ rights! {
         people: "only people have an issue written: an agent makes it with `moor issue create`";
     /// What became of it.
     GetQuickIssues: "get" "issues", people: "only people have an issue written";
+    /// What agents wait for a decision on.
+    ListApprovals: "list" "approvals",
+        people: "only people see what waits for a decision";
+    /// One of these.
+    GetApprovals: "get" "approvals",
+        people: "only people see what waits for a decision";
+    /// The decision.
+    DecideApprovals: "approve" "approvals",
+        people: "only people decide which tools an agent may use";
     /// What the caller should look at.
     ListInbox: "list" "inboxes", people: "only people have an inbox";
     /// That it was looked at.

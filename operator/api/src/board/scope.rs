@@ -5,7 +5,7 @@ use std::str::FromStr;
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use protocol::board::{Attachment, Comment, IssueKey, is_project_name};
-use protocol::{AttachmentId, CommentId, InboxId, MemberId, TaskId};
+use protocol::{ApprovalId, AttachmentId, CommentId, InboxId, MemberId, TaskId};
 
 use super::caller::segment;
 use super::{BoardCaller, Right};
@@ -43,6 +43,13 @@ pub(crate) struct OnAttachment<R> {
     pub(crate) attachment: Attachment,
 }
 
+/// A person, and a use of a tool. Whether that person sees it the store says.
+pub(crate) struct OnApproval<R> {
+    pub(crate) caller: BoardCaller<R>,
+    pub(crate) member: MemberId,
+    pub(crate) approval: ApprovalId,
+}
+
 /// A person, and an entry of an inbox. Whether it is that person's own the store says.
 pub(crate) struct OnEntry<R> {
     _caller: BoardCaller<R>,
@@ -55,6 +62,7 @@ impl<R: Right> Caller for OnComment<R> {}
 impl<R: Right> Caller for OnTask<R> {}
 impl<R: Right> Caller for OnProject<R> {}
 impl<R: Right> Caller for OnAttachment<R> {}
+impl<R: Right> Caller for OnApproval<R> {}
 impl<R: Right> Caller for OnEntry<R> {}
 
 impl<R: Right> FromRequestParts<Shared> for OnIssue<R> {
@@ -120,6 +128,21 @@ impl<R: Right> FromRequestParts<Shared> for OnAttachment<R> {
         let (key, attachment) = found.ok_or_else(Failure::not_found)?;
         caller.check_scope(state, &key).await?;
         Ok(Self { caller, attachment })
+    }
+}
+
+impl<R: Right> FromRequestParts<Shared> for OnApproval<R> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+        let caller = BoardCaller::from_request_parts(parts, state).await?;
+        let member = caller.member()?;
+        let approval = named(parts, state, "id").await?;
+        Ok(Self {
+            caller,
+            member,
+            approval,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::Router;
 
 use super::{
-    again, agents, attachments, chats, comments, delete, explain, get, inbox, issues, look, patch,
+    again, agents, approvals, attachments, chats, comments, defined, delete, explain, get, inbox, issues, look, patch,
     post, projects, quick, runs, search, skills, subscribers, teams,
 };
 use crate::state::Shared;
@@ -66,6 +66,13 @@ pub(super) fn all() -> Router<Shared> {
         .route("/teams/{name}", get(teams::get_team))
         .route("/skills", get(skills::list_skills))
         .route("/skills/{name}", get(skills::get_skill))
+        .route("/schedules", get(defined::list_schedules))
+        .route("/schedules/{name}", get(defined::get_schedule))
+        .route("/webhooks", get(defined::list_webhooks))
+        .route("/webhooks/{name}", get(defined::get_webhook))
+        .route("/webhooks/{name}/deliveries", get(defined::list_deliveries))
+        .route("/runtimes", get(defined::list_runtimes))
+        .route("/runtimes/{name}", get(defined::get_runtime))
         .route("/chats", get(chats::list_chats))
         .route("/chats", post(chats::begin_chat))
         .route("/chats/{id}", get(chats::get_chat))
@@ -79,6 +86,10 @@ pub(super) fn all() -> Router<Shared> {
         .route("/projects", post(projects::create_project))
         .route("/projects/{name}", get(projects::get_project))
         .route("/projects/{name}", patch(projects::edit_project))
+        .route("/approvals", get(approvals::list_approvals))
+        .route("/approvals/{id}", get(approvals::get_approval))
+        .route("/approvals/{id}/approve", post(approvals::approve))
+        .route("/approvals/{id}/deny", post(approvals::deny))
         .route("/inbox", get(inbox::list_inbox))
         .route("/inbox/{id}/read", post(inbox::read_entry))
         .route("/inbox/{id}", delete(inbox::archive_entry));

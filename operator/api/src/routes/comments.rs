@@ -9,6 +9,7 @@ use protocol::board::{
 };
 use serde_json::json;
 
+use super::again::when;
 use crate::board::{
     BoardCaller, CreateComments, DeleteComments, Filling, ListComments, OnComment, OnIssue,
     PatchComments, limit,
@@ -144,6 +145,7 @@ async fn accepted(
     mut new: NewComment,
 ) -> Result<NewComment, Failure> {
     on.caller.door(state).await?.new_comment(&mut new)?;
+    new.wake_at = when(state, new.wake_at, new.wake_after_seconds.take())?;
     answer_where_asked(state, &on.caller, &on.key, &mut new).await?;
     Ok(new)
 }

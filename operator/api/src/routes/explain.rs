@@ -21,7 +21,7 @@ pub(super) async fn explain_task(
     State(state): State<Shared>,
 ) -> Result<Answer<Explanation>, Failure> {
     let workspace = on.caller.workspace();
-    let seen = run(&state, workspace, on.task).await?;
+    let seen = run(&state, &on.caller, on.task).await?;
     check_private(&state, on.caller.member()?, on.task).await?;
     let row = state.store.task(on.task).await?;
     let row = row.ok_or_else(Failure::not_found)?;
@@ -107,6 +107,7 @@ fn summary(
         found.filter(|condition| !condition.message.is_empty())
     };
     match row.state {
+        TaskState::Queued if seen.deferred_until.is_some() => deferred(row),
         TaskState::Queued => match (waiting, said(task_condition::ACCEPTED)) {
             (Some(waiting), _) => {
                 format!("It waits for the {}: {}", waiting.limit, waiting.message)
@@ -138,6 +139,15 @@ fn summary(
         ),
         TaskState::Finished => end(row),
     }
+}
+
+/// Until when it waits.
+fn deferred(row: &TaskRow) -> String {
+    let until = row.deferred_until().unwrap_or(row.created_at);
+    format!(
+        "It is deferred until {until:.0}: that is what it was asked for. `moor task cancel` takes it back; what is \
+         said to its agent in the same place meanwhile lets it begin at once."
+    )
 }
 
 /// How it ended.

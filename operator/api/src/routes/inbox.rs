@@ -5,18 +5,21 @@ use axum::extract::State;
 use protocol::board::{InboxEntry, Page};
 use serde_json::json;
 
-use crate::board::{BoardCaller, DeleteInbox, ListInbox, OnEntry, PageQuery, PatchInbox, limit};
+use crate::board::{
+    BoardCaller, DecideApprovals, DeleteInbox, ListInbox, OnEntry, PageQuery, PatchInbox, limit,
+};
 use crate::body::Query;
 use crate::error::Failure;
 use crate::state::Shared;
 
-/// `GET inbox`: newest first.
+/// `GET inbox`: newest first. What waits for a decision is there for those who may decide.
 pub(super) async fn list_inbox(
     caller: BoardCaller<ListInbox>,
     State(state): State<Shared>,
     Query(query): Query<PageQuery>,
 ) -> Result<Answer<Page<InboxEntry>>, Failure> {
     let limit = limit(query.limit)?;
+    let decides = caller.has::<DecideApprovals>(&state).await?;
     let page = state
         .store
         .inbox(
@@ -24,6 +27,7 @@ pub(super) async fn list_inbox(
             caller.member()?,
             limit,
             query.cursor.as_deref(),
+            decides,
         )
         .await?;
     Ok(Answer(page))

@@ -3,10 +3,12 @@
 mod again;
 mod agent;
 mod agents;
+mod approvals;
 mod attachments;
 mod board;
 mod chats;
 mod comments;
+mod defined;
 mod explain;
 mod health;
 mod hooks;
@@ -32,7 +34,7 @@ use crate::auth::Caller;
 use crate::error::Failure;
 use crate::state::Shared;
 
-pub(crate) use runs::{item, run as run_of};
+pub(crate) use runs::{item, run_for as run_of};
 
 /// The one route whose requests are held.
 pub(crate) const CONTROL: &str = "/api/v1/runner/control";
@@ -44,6 +46,8 @@ pub(crate) fn all() -> Router<Shared> {
         .route("/api/v1/runner/started", post(runner::report_started))
         .route("/api/v1/runner/events", post(runner::append_events))
         .route("/api/v1/runner/texts", post(runner::keep_text))
+        .route("/api/v1/runner/approvals", post(approvals::ask))
+        .route("/api/v1/runner/approvals/settle", post(approvals::settle))
         .route(CONTROL, get(runner::await_commands))
         .route("/api/v1/runner/finish", post(runner::finish_attempt))
         .route("/api/v1/login", post(login::log_in))

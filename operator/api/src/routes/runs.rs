@@ -3,13 +3,13 @@
 use axum::Json as Answer;
 use axum::extract::State;
 use crds::WaitingLimit;
-use protocol::board::{Page, RunView, TimelineItem};
-use protocol::{AttemptId, FailureClass, Outcome, TaskId, TaskState, Verdict, bound, limits};
+use protocol::board::{CauseKind, Page, RunView, TimelineItem};
+use protocol::{AttemptId, FailureClass, MemberId, Outcome, TaskId, TaskState, Verdict, bound, limits};
 use store::{Decided, TimelineEntry, WorkspaceRef};
 
 use crate::board::{
     BoardCaller, CancelTasks, EventsQuery, Filling, GetTasks, GetTimelines, ListRuns, ListTasks,
-    OnIssue, OnTask, PageQuery, check_private, limit,
+    OnIssue, OnTask, PageQuery, Right, check_private, limit,
 };
 use crate::body::Query;
 use crate::error::Failure;
@@ -52,7 +52,7 @@ pub(super) async fn list_tasks(
         .runs(caller.workspace(), limit, query.cursor.as_deref())
         .await?;
     for run in &mut page.items {
-        say_limit(&state, caller.workspace(), run);
+        tell(&state, caller.workspace(), caller.member().ok(), run).await?;
     }
     Ok(Answer(page))
 }
@@ -62,9 +62,7 @@ pub(super) async fn get_task(
     on: OnTask<GetTasks>,
     State(state): State<Shared>,
 ) -> Result<Answer<RunView>, Failure> {
-    run(&state, on.caller.workspace(), on.task)
-        .await
-        .map(Answer)
+    run(&state, &on.caller, on.task).await.map(Answer)
 }
 
 /// `POST tasks/{id}/cancel`. Cancelling what was cancelled is done already.
@@ -72,10 +70,9 @@ pub(super) async fn cancel_task(
     on: OnTask<CancelTasks>,
     State(state): State<Shared>,
 ) -> Result<Answer<RunView>, Failure> {
-    let workspace = on.caller.workspace();
-    run(&state, workspace, on.task).await?;
+    run(&state, &on.caller, on.task).await?;
     cancel(&state, on.task, &on.caller.acting.author.name).await?;
-    run(&state, workspace, on.task).await.map(Answer)
+    run(&state, &on.caller, on.task).await.map(Answer)
 }
 
 /// `GET tasks/{id}/events`: after a position, so that who follows asks again with the last one it has.
@@ -85,7 +82,7 @@ pub(super) async fn list_events(
     Query(query): Query<EventsQuery>,
 ) -> Result<Answer<Page<TimelineItem>>, Failure> {
     let mut filling = Filling::new(limit(query.limit)?);
-    run(&state, on.caller.workspace(), on.task).await?;
+    run(&state, &on.caller, on.task).await?;
     check_private(&state, on.caller.member()?, on.task).await?;
     let mut after = query.after;
     loop {
@@ -111,16 +108,46 @@ pub(crate) fn item(entry: TimelineEntry) -> TimelineItem {
     }
 }
 
-/// A task of the workspace.
-pub(crate) async fn run(
+/// A task of the workspace, as its caller may see it.
+pub(crate) async fn run<R: Right>(
+    state: &Inner,
+    caller: &BoardCaller<R>,
+    task: TaskId,
+) -> Result<RunView, Failure> {
+    run_for(state, caller.workspace(), caller.member().ok(), task).await
+}
+
+/// A task of a workspace, as this person may see it.
+pub(crate) async fn run_for(
     state: &Inner,
     workspace: &WorkspaceRef,
+    member: Option<MemberId>,
     task: TaskId,
 ) -> Result<RunView, Failure> {
     let found = state.store.run(workspace, task).await?;
     let mut run = found.ok_or_else(Failure::not_found)?;
-    say_limit(state, workspace, &mut run);
+    tell(state, workspace, member, &mut run).await?;
     Ok(run)
+}
+
+/// Says what holds a task, and keeps to itself how one ended that is private to somebody else: that may hold words of
+/// the agent.
+async fn tell(
+    state: &Inner,
+    workspace: &WorkspaceRef,
+    member: Option<MemberId>,
+    run: &mut RunView,
+) -> Result<(), Failure> {
+    say_limit(state, workspace, run);
+    let may_be_private = matches!(run.cause, Some(CauseKind::Chat | CauseKind::QuickIssue));
+    if may_be_private
+        && run.message.is_some()
+        && let Some(person) = state.store.private_to(run.id).await?
+        && member != Some(person)
+    {
+        run.message = None;
+    }
+    Ok(())
 }
 
 /// Says which limit holds a queued task, as the controller has found it out.
@@ -128,11 +155,20 @@ pub(super) fn say_limit(state: &Inner, workspace: &WorkspaceRef, run: &mut RunVi
     if run.state != TaskState::Queued {
         return;
     }
+    if run.deferred_until.is_some() {
+        run.waits_for = Some(word(WaitingLimit::StartTime).to_owned());
+        return;
+    }
     let object = state.definitions.task(&workspace.namespace, &run.name);
     let waiting = object
         .as_ref()
         .and_then(|object| object.status.as_ref()?.waiting.as_ref());
-    let word = |limit| match limit {
+    run.waits_for = waiting.map(|waiting| word(waiting.limit).to_owned());
+}
+
+fn word(limit: WaitingLimit) -> &'static str {
+    match limit {
+        WaitingLimit::StartTime => "startTime",
         WaitingLimit::Session => "session",
         WaitingLimit::Agent => "agent",
         WaitingLimit::QuotaConcurrent => "quotaConcurrent",
@@ -142,8 +178,7 @@ pub(super) fn say_limit(state: &Inner, workspace: &WorkspaceRef, run: &mut RunVi
         WaitingLimit::Reference => "reference",
         WaitingLimit::Workspace => "workspace",
         WaitingLimit::Operator => "operator",
-    };
-    run.waits_for = waiting.map(|waiting| word(waiting.limit).to_owned());
+    }
 }
 
 /// Gives a task its verdict, as the controller does for an AgentTask that is to be cancelled. The controller

@@ -38,6 +38,16 @@ pub(crate) fn routes(own: &str) -> Vec<(Method, String, Value)> {
             json!({"seq": 1, "text": "x"}),
         ),
         (
+            Method::POST,
+            "/api/v1/runner/approvals".to_owned(),
+            json!({"callId": "1", "tool": "Bash", "input": {}, "why": "x", "seconds": 60}),
+        ),
+        (
+            Method::POST,
+            "/api/v1/runner/approvals/settle".to_owned(),
+            json!({"approval": uuid::Uuid::nil(), "how": "expired"}),
+        ),
+        (
             Method::GET,
             "/api/v1/runner/control?after=0".to_owned(),
             Value::Null,

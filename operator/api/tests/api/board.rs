@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID};
 
 /// Everything that a person can be allowed.
-pub(crate) const RIGHTS: [(&str, &str); 31] = [
+pub(crate) const RIGHTS: [(&str, &str); 40] = [
     ("get", "chats"),
     ("list", "chats"),
     ("create", "chats"),
@@ -40,8 +40,17 @@ pub(crate) const RIGHTS: [(&str, &str); 31] = [
     ("get", "agentteams"),
     ("list", "skills"),
     ("get", "skills"),
+    ("list", "agentschedules"),
+    ("get", "agentschedules"),
+    ("list", "agentwebhooks"),
+    ("get", "agentwebhooks"),
+    ("list", "runtimes"),
+    ("get", "runtimes"),
     ("list", "members"),
     ("list", "inboxes"),
+    ("list", "approvals"),
+    ("get", "approvals"),
+    ("approve", "approvals"),
 ];
 
 /// One caller.
@@ -202,6 +211,7 @@ pub(crate) async fn enter(
         deadline_seconds: None,
         suspended: false,
         prompt: None,
+        fire_at: None,
     };
     bed.store.enter(task).await.unwrap().task
 }

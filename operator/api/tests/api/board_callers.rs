@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use http::Method;
-use protocol::{Event, EventBody, FailureClass, Outcome, TaskId, Verdict};
+use protocol::{AttemptId, Event, EventBody, FailureClass, Outcome, TaskId, Verdict};
 use serde_json::{Value, json};
 
-use crate::authorisation;
+use crate::{approvals, authorisation};
 use crate::bed::{Bed, NAMESPACE, NAMESPACE_UID, both};
 use crate::board::{Voice, claim, enter, items, text, working_on};
 
@@ -61,6 +61,13 @@ GET    /teams                            401   403   401     404     200    200 
 GET    /teams/{name}                     401   403   401     404     200    200   200  200     404     200
 GET    /skills                           401   403   401     404     200    200   200  200     404     200
 GET    /skills/{name}                    401   403   401     404     200    200   200  200     404     200
+GET    /schedules                        401   403   401     404     200    200   403  403     403     403
+GET    /schedules/{name}                 401   403   401     404     200    200   403  403     403     403
+GET    /webhooks                         401   403   401     404     200    200   403  403     403     403
+GET    /webhooks/{name}                  401   403   401     404     200    200   403  403     403     403
+GET    /webhooks/{name}/deliveries       401   403   401     404     200    200   403  403     403     403
+GET    /runtimes                         401   403   401     404     200    200   403  403     403     403
+GET    /runtimes/{name}                  401   403   401     404     200    200   403  403     403     403
 GET    /members                          401   403   401     404     200    200   200  200     404     200
 GET    /projects                         401   403   401     404     200    200   200  200     404     200
 POST   /projects                         401   403   401     404     403    409   403  403     403     403  {"name": "app", "title": "x"}
@@ -74,6 +81,10 @@ GET    /chats/{id}/messages              401   403   401     404     404    200 
 POST   /chats/{id}/messages              401   403   401     404     403    200   403  403     403     403  {"body": "x"}
 POST   /quick-issues                     401   403   401     404     403    200   403  403     403     403  {"agent": "reviewer", "text": "x"}
 GET    /quick-issues/{id}                401   403   401     404     404    200   403  403     403     403
+GET    /approvals                        401   403   401     404     200    200   403  403     403     403
+GET    /approvals/{id}                   401   403   401     404     200    200   403  403     403     403
+POST   /approvals/{id}/approve           401   403   401     404     403    200   403  403     403     403  {"reason": "x"}
+POST   /approvals/{id}/deny              401   403   401     404     403    200   403  403     403     403  {}
 GET    /inbox                            401   403   401     404     200    200   403  403     403     403
 POST   /inbox/{id}/read                  401   403   401     404     403    200   403  403     403     403
 DELETE /inbox/{id}                       401   403   401     404     403    200   403  403     403     403
@@ -148,7 +159,11 @@ async fn things(bed: &Bed, [ada, eve]: [&Voice; 2], issue: &str, own: TaskId) ->
 }
 
 /// The id of what is the person's alone, made when it is asked for; else none yet.
-async fn made(ada: &Voice, path: &str) -> String {
+async fn made(bed: &Bed, own: AttemptId, ada: &Voice, path: &str) -> String {
+    if path.contains("/approvals/{id}") {
+        // The same question for each caller of a route.
+        return approvals::asked(bed, own, path, "Bash").await;
+    }
     if path.contains("/chats/{id}") {
         let new = json!({"agent": "reviewer", "body": "x"});
         return text(&ada.post("/chats", &new).await.ok()["chat"]["id"]);
@@ -184,6 +199,9 @@ both! {
         let eve = Voice::person(&bed, "eve").await;
         let issue = ada.issue("the one").await;
         bed.define_skill("app");
+        bed.define_schedule("app", &json!({"schedule": "@daily", "run": {"agentRef": {"name": "reviewer"}, "prompt": "x"}}));
+        bed.define_webhook("app", &json!({"comment": {"issue": "{/issue}", "body": "x"}}));
+        bed.define_runtime_called("app", &json!({"provider": "claude", "image": "x"}));
         bed.define_team("app", &json!({"leader": "reviewer", "members": []}));
         let project = json!({"name": "app", "title": "The app"});
         ada.post("/projects", &project).await.ok();
@@ -225,7 +243,7 @@ both! {
             for ((kind, caller), wanted) in kinds.iter().zip(&callers).zip(wanted) {
                 // Fresh ones for each, since one could take them from the next.
                 let things = things(&bed, [&ada, &eve], &issue, own.task).await;
-                let path = path.replace("{id}", &made(&ada, &path).await);
+                let path = path.replace("{id}", &made(&bed, own, &ada, &path).await);
                 let mut path = filled(&path, &things);
                 if path.contains("/tokens/") {
                     let label = json!({"label": "x", "days": 1});

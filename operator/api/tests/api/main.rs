@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, and says on its output what it skipped"
 )]
 
+mod approvals;
 mod authorisation;
 mod bed;
 mod board;
@@ -25,9 +26,11 @@ mod board_wire;
 mod chats;
 mod cluster;
 mod control;
+mod defined;
 mod errors;
 mod events;
 mod finish;
+mod follow;
 mod health;
 mod hooks;
 mod limits;

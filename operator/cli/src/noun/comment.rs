@@ -11,6 +11,7 @@ use protocol::board::{
 };
 use protocol::{CommentId, limits};
 
+use super::when::When;
 use super::{Which, count, wakes};
 use crate::failure::Failure;
 use crate::output::{Form, Output};
@@ -104,6 +105,8 @@ pub(crate) struct Add {
     /// An agent that is not to be woken. May be given several times.
     #[arg(long, value_name = "AGENT")]
     suppress: Vec<String>,
+    #[command(flatten)]
+    when: When,
     /// Says who would be woken, and writes nothing.
     #[arg(long)]
     preview: bool,
@@ -185,6 +188,8 @@ impl Add {
             body: self.body.read(session).await?,
             parent: self.parent,
             suppress: self.suppress.clone(),
+            wake_at: self.when.at,
+            wake_after_seconds: self.when.after,
         };
         let key = self.which.key(session).await?;
         let board = session.board()?;

@@ -87,6 +87,7 @@ mod tests {
             text: None,
             task: None,
             comment: None,
+            approval: None,
             author: Author {
                 kind: AuthorKind::Member,
                 id: "x".into(),

@@ -1,6 +1,7 @@
 //! What can be asked, one file a noun.
 
 mod agent;
+mod approval;
 mod attachment;
 mod chat;
 mod comment;
@@ -13,6 +14,8 @@ mod member;
 mod project;
 mod repo;
 mod run;
+mod runtime;
+mod schedule;
 mod skill;
 mod task;
 mod team;
@@ -20,6 +23,8 @@ mod token;
 mod usage;
 mod version;
 mod wakes;
+mod webhook;
+mod when;
 mod whoami;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -86,6 +91,21 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: skill::Verb,
     },
+    /// Schedules: work that begins by the clock.
+    Schedule {
+        #[command(subcommand)]
+        verb: schedule::Verb,
+    },
+    /// Webhooks: what other systems send.
+    Webhook {
+        #[command(subcommand)]
+        verb: webhook::Verb,
+    },
+    /// Runtimes: on what agents run.
+    Runtime {
+        #[command(subcommand)]
+        verb: runtime::Verb,
+    },
     /// Repositories of the project, in the working directory of an agent.
     Repo {
         #[command(subcommand)]
@@ -95,6 +115,11 @@ pub(crate) enum Command {
     Inbox {
         #[command(subcommand)]
         verb: inbox::Verb,
+    },
+    /// Approvals: uses of tools for which agents wait for a decision.
+    Approval {
+        #[command(subcommand)]
+        verb: approval::Verb,
     },
     /// Your tokens.
     Token {
@@ -143,8 +168,12 @@ impl Command {
             Self::Attachment { verb } => verb.run(&open().await?, out).await,
             Self::Project { verb } => verb.run(&open().await?, out).await,
             Self::Skill { verb } => verb.run(&open().await?, out).await,
+            Self::Schedule { verb } => verb.run(&open().await?, out).await,
+            Self::Webhook { verb } => verb.run(&open().await?, out).await,
+            Self::Runtime { verb } => verb.run(&open().await?, out).await,
             Self::Repo { verb } => verb.run(settings, out).await,
             Self::Inbox { verb } => verb.run(&open().await?, out).await,
+            Self::Approval { verb } => verb.run(&open().await?, out).await,
             Self::Token { verb } => verb.run(&open().await?, out).await,
             Self::Login(login) => login.run(settings, out).await,
             Self::Whoami => whoami::run(&open().await?, out).await,

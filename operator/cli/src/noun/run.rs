@@ -104,6 +104,7 @@ mod tests {
             state: TaskState::Queued,
             attempt: 0,
             waits_for: Some("session".into()),
+            deferred_until: None,
             succeeded: None,
             failure: None,
             message: None,

@@ -10,7 +10,7 @@ mod watch;
 use clap::Subcommand;
 use protocol::TaskId;
 
-use self::again::{Deed, Retry, Which};
+use self::again::{Deed, Rerun, Retry, Which};
 use self::watch::{Logs, Messages, Watch};
 use super::{Part, run};
 use crate::failure::Failure;
@@ -38,7 +38,7 @@ pub(crate) enum Verb {
     /// Says why a task is where it is, with what shows it: limits, conditions, attempts, how it ended.
     Explain(Which),
     /// Runs a task that is over once more, for the same causes and in the same conversation.
-    Rerun(Which),
+    Rerun(Rerun),
     /// Tries a task again that failed.
     Retry(Retry),
     /// Puts a task aside: its pod ends, its place is free for others, what is said meanwhile is for another task.
@@ -78,7 +78,7 @@ impl Verb {
                 let explained = session.board()?.explain_task(which.id).await?;
                 out.show(&explained, |it| it.run.id.to_string(), explain::describe)
             }
-            Self::Rerun(which) => Deed::Rerun(which).run(settings, out).await,
+            Self::Rerun(rerun) => Deed::Rerun(rerun).run(settings, out).await,
             Self::Retry(retry) => Deed::Retry(retry).run(settings, out).await,
             Self::Suspend(which) => Deed::Suspend(which).run(settings, out).await,
             Self::Resume(which) => Deed::Resume(which).run(settings, out).await,

@@ -27,9 +27,21 @@ fn words(verdict: &WakeVerdict) -> String {
     match verdict {
         WakeVerdict::Queued { task: Some(task) } => format!("queued as task {task}"),
         WakeVerdict::Queued { task: None } => "a task would be queued".to_owned(),
+        WakeVerdict::Deferred { task, until } => match task {
+            Some(task) => format!("deferred until {until:.0}, as task {task}"),
+            None => format!("a task would be deferred until {until:.0}"),
+        },
         WakeVerdict::Coalesced { task } => {
             format!("taken in by task {task}, which has not begun yet")
         }
+        WakeVerdict::Steered {
+            task,
+            follow_up: Some(next),
+        } => format!("offered to task {task}, which works; if that does not take it in, task {next} does it after"),
+        WakeVerdict::Steered {
+            task,
+            follow_up: None,
+        } => format!("would be offered to task {task}, which works"),
         WakeVerdict::Blocked { reason } => format!("no, {}", why(*reason)),
     }
 }
@@ -73,6 +85,7 @@ pub(super) fn author(author: &Author) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use protocol::TaskId;
     use protocol::board::{Recipient, RecipientKind};
     use uuid::Uuid;
@@ -86,6 +99,14 @@ mod tests {
             WakeVerdict::Queued { task: Some(task) },
             WakeVerdict::Queued { task: None },
             WakeVerdict::Coalesced { task },
+            WakeVerdict::Deferred {
+                task: Some(task),
+                until: Timestamp::UNIX_EPOCH,
+            },
+            WakeVerdict::Deferred {
+                task: None,
+                until: Timestamp::UNIX_EPOCH,
+            },
         ];
         let reasons = [
             BlockedReason::NotAvailable,

@@ -18,11 +18,12 @@ use protocol::{
 };
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
-use super::birth;
+use super::{birth, intake};
 use super::decide::Deletion;
 use super::failure::{self, Limits, NodeHealth};
-use crate::catalog::{Catalog, Standing, is_usable};
+use crate::catalog::{Catalog, Standing, can_run, is_usable};
 use crate::context::Context;
+use crate::directory::Known;
 use crate::error::Error;
 use crate::{claimer, kube_reads, node};
 
@@ -70,6 +71,8 @@ pub enum References {
     NoRuntime,
     /// None of them is ready.
     NoneReady,
+    /// None that is ready can be held to the Agent's list of tools.
+    NotEnforced,
 }
 
 /// Everything that one pass knows.
@@ -93,6 +96,8 @@ pub struct Seen {
     pub agent: Option<Arc<Agent>>,
     /// Whether what it names is there.
     pub references: References,
+    /// False when who asked for it may not wake its Agent, which is there.
+    pub may_ask: bool,
     /// The Runtime of its last attempt.
     pub runtime: Option<Arc<Runtime>>,
     /// The pod with the session's name, whosever it is.
@@ -107,6 +112,8 @@ pub struct Seen {
     pub nodes: Vec<Arc<Node>>,
     /// The `AgentSession`.
     pub session_object: Option<Arc<AgentSession>>,
+    /// Tools for which it waits for a person's decision.
+    pub awaited_tools: Vec<String>,
     /// Which limit holds it, if it is queued and was asked.
     pub waiting: Option<Waiting>,
     /// What opens a result that the last attempt's runner left in its pod, where there may be one.
@@ -286,6 +293,11 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         }
         None | Some(_) => references(&catalog, namespace, agent.as_deref()),
     };
+    // What was woken was asked when it was.
+    let may_ask = found.was_born_here()
+        || object
+            .get()
+            .is_none_or(|object| intake::may_ask(&Known::new(&ctx.caches, namespace), object));
 
     let Some(row) = ctx.store.task(task).await? else {
         return Ok(None);
@@ -298,6 +310,15 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     let last = attempts.last();
     let runtime = last.and_then(|attempt| catalog.runtime(namespace, &attempt.runtime));
     let waiting = waiting(ctx, &row, agent.as_deref(), standing, now).await?;
+    let awaited_tools = match row.state {
+        TaskState::Running => ctx.store.awaited_tools(task).await?,
+        TaskState::Queued
+        | TaskState::Claimed
+        | TaskState::Preparing
+        | TaskState::Suspended
+        | TaskState::Finishing
+        | TaskState::Finished => Vec::new(),
+    };
     let mut seen = Seen {
         sealed: None,
         last_sight: last.and_then(|attempt| ctx.memory.last_sight(attempt.pod_uid.as_deref()?)),
@@ -315,8 +336,10 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
         standing,
         agent,
         references,
+        may_ask,
         runtime,
         pod,
+        awaited_tools,
         waiting,
         row,
     };
@@ -444,10 +467,12 @@ fn references(catalog: &Catalog, namespace: &str, agent: Option<&Agent>) -> Refe
     let runtimes = catalog.runtimes_of(namespace, agent);
     if runtimes.is_empty() {
         References::NoRuntime
-    } else if runtimes.iter().any(|runtime| is_usable(runtime)) {
+    } else if !runtimes.iter().any(|runtime| is_usable(runtime)) {
+        References::NoneReady
+    } else if runtimes.iter().any(|runtime| can_run(agent, runtime)) {
         References::Found
     } else {
-        References::NoneReady
+        References::NotEnforced
     }
 }
 

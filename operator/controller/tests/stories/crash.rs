@@ -37,6 +37,11 @@ const OTHERS: &[WritePoint] = &[
     WritePoint::DeleteComment,
     WritePoint::ResolveComment,
     WritePoint::BindObject,
+    WritePoint::AskApproval,
+    WritePoint::DecideApproval,
+    WritePoint::SettleApproval,
+    WritePoint::Steer,
+    WritePoint::Steered,
     WritePoint::Subscribe,
     WritePoint::Unsubscribe,
     WritePoint::CreateProject,
@@ -60,10 +65,14 @@ const OTHERS: &[WritePoint] = &[
     WritePoint::TakeDelivery,
     WritePoint::Deliver,
     WritePoint::EndDelivery,
+    WritePoint::Fire,
 ];
 
 /// Points of the cluster that these tasks do not pass, and that have stories of their own.
 const HAVE_STORIES: &[KubePoint] = &[
+    KubePoint::ProbePolicy,
+    KubePoint::CreateProbe,
+    KubePoint::DeleteProbe,
     KubePoint::CreateTask,
     KubePoint::ScheduleStatus,
     KubePoint::CreateScheduled,

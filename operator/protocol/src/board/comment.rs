@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Author, Cursor, WakeOutcome};
-use crate::{CommentId, TaskId};
+use super::{Attachment, Author, Cursor, WakeOutcome};
+use crate::{AttachmentId, CommentId, TaskId};
 
 /// A comment. A thread is one level deep: a root and its replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub struct Comment {
     /// When it was last edited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<Timestamp>,
+    /// Files that came with it and are still there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
 }
 
 /// `POST issues/{key}/comments`.
@@ -49,6 +52,16 @@ pub struct NewComment {
     /// Agents that are not to be woken although the comment would.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suppress: Vec<String>,
+    /// Files that come with it: they are on its issue already. At most [`crate::limits::COMMENT_FILES`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<AttachmentId>,
+    /// Whom it wakes is not woken before this moment, at most [`crate::limits::DEFER_DAYS`] ahead; the comment itself
+    /// is there at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_at: Option<Timestamp>,
+    /// Likewise, so many seconds from when it is asked; one of the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_after_seconds: Option<u32>,
 }
 
 /// `PATCH comments/{id}`.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Author, IssueKey};
-use crate::{CommentId, InboxId, TaskId};
+use crate::{ApprovalId, CommentId, InboxId, TaskId};
 
 /// One thing that a person should look at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,12 +22,15 @@ pub struct InboxEntry {
     /// What an agent was to write an issue from, when there is none: nothing that a person wrote is lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The task that did not make it.
+    /// The task that did not make it, or that waits for a decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
     /// By which comment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
+    /// What waits for a decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalId>,
     /// Who did it.
     pub author: Author,
     /// True once it was read.
@@ -52,17 +55,20 @@ pub enum InboxKind {
     Guard,
     /// An issue that the person asked for is there.
     IssueMade,
+    /// An agent waits for a decision before it uses a tool.
+    Approval,
 }
 
 impl InboxKind {
     /// Every kind.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Mention,
         Self::Assignment,
         Self::Reply,
         Self::Failure,
         Self::Guard,
         Self::IssueMade,
+        Self::Approval,
     ];
 
     /// The word kept in the store.
@@ -75,6 +81,7 @@ impl InboxKind {
             Self::Failure => "failure",
             Self::Guard => "guard",
             Self::IssueMade => "issueMade",
+            Self::Approval => "approval",
         }
     }
 

@@ -3,6 +3,7 @@
 //! A workspace is named in the path; `-` stands for that of the caller's own task token. Every list is a
 //! [`Page`]; what changes carries a `revision`, and a write that names an old one is refused with 409.
 
+mod approval;
 mod attachment;
 mod chat;
 mod comment;
@@ -21,7 +22,9 @@ mod subscriber;
 mod team;
 mod usage;
 mod wake;
+mod ways;
 
+pub use approval::{Approval, ApprovalQuery, ApprovalState, Decision};
 pub use attachment::{Attachment, NewAttachment};
 pub use chat::{
     Chat, ChatCause, ChatEdit, ChatMessage, ChatMessageKind, ChatQuery, ChatSent, NO_RESPONSE,
@@ -42,10 +45,14 @@ pub use project::{
     NewProject, Project, ProjectEdit, Repository, SECRET_PREFIX, check_repositories, is_branch,
     is_project_name,
 };
-pub use run::{Again, Cause, CauseKind, Retry, RunView, TimelineItem};
+pub use run::{Again, Cause, CauseKind, Rerun, Retry, RunView, TimelineItem};
 pub use search::{SearchHit, SearchQuery};
 pub use skill::{SkillCard, SkillSource};
 pub use subscriber::Subscription;
 pub use team::{TeamBriefing, TeamCard, TeamMember, TeamView};
 pub use usage::{UsageQuery, UsageReport};
 pub use wake::{BlockedReason, Outcome as WakeOutcome, Preview, Verdict as WakeVerdict};
+pub use ways::{
+    DeliveryState, DeliveryView, Makes, RuntimeCard, ScheduleCard, ScheduleTime, ScheduleView, Standing,
+    WebhookCard,
+};

@@ -27,6 +27,9 @@ pub struct RunView {
     /// Which limit holds it while it is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<String>,
+    /// Until when it waits, whatever room there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deferred_until: Option<Timestamp>,
     /// True when it ended well, false when not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<bool>,
@@ -179,4 +182,22 @@ pub struct Again {
 pub struct Retry {
     /// True for a new conversation on the same files.
     pub fresh: bool,
+    /// Not before this moment, at most [`crate::limits::DEFER_DAYS`] ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_at: Option<Timestamp>,
+    /// Likewise, so many seconds from when it is asked; one of the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_after_seconds: Option<u32>,
+}
+
+/// When a task is done again. A request without a body is one without a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Rerun {
+    /// Not before this moment, at most [`crate::limits::DEFER_DAYS`] ahead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_at: Option<Timestamp>,
+    /// Likewise, so many seconds from when it is asked; one of the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_after_seconds: Option<u32>,
 }

@@ -1,5 +1,6 @@
 //! Who is woken by a write, and what became of it.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::Recipient;
@@ -33,6 +34,26 @@ pub enum Verdict {
     Coalesced {
         /// Which.
         task: TaskId,
+    },
+    /// A task waits until its time comes.
+    Deferred {
+        /// Which; absent in a preview.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<TaskId>,
+        /// Until when: the earliest of all that it was asked for.
+        until: Timestamp,
+    },
+    /// A task that works already is told of it while it does. Another one waits: it runs, unless the first has taken it in.
+    Steered {
+        /// The one that works.
+        task: TaskId,
+        /// The one that waits; absent in a preview, where there is none yet.
+        #[serde(
+            default,
+            rename = "followUp",
+            skip_serializing_if = "Option::is_none"
+        )]
+        follow_up: Option<TaskId>,
     },
     /// Nobody is woken.
     Blocked {

@@ -41,9 +41,9 @@ const FORMS: [&str; 12] = [
     // Headers.
     r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{16,}=*)",
     // A password in an address.
-    r#"\b[a-z][a-z0-9+.-]{1,30}://[^\s:/@"']{0,128}:(?P<secret>[^\s/@"']{3,256})@"#,
+    r#"://[^\s:/@"']{0,128}:(?P<secret>[^\s/@"']{3,256})@"#,
     // What is given to such a name. Whether it is a value and no piece of a program is judged apart.
-    r#"(?i)\b[A-Z0-9_.-]{0,64}(?:api_?key|access_?key|private_?key|_key|token|secret|passw(?:or)?d)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[^\s"',;<>(){}\[\]\\]{8,4096})"#,
+    r#"(?i)(?:api_?key|access_?key|private_?key|_key|token|secret|passw(?:or)?d)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[^\s"',;<>(){}\[\]\\]{8,4096})"#,
 ];
 /// The form of those that are judged apart.
 const GIVEN: usize = FORMS.len() - 1;

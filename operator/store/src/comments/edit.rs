@@ -11,7 +11,9 @@ use super::missing;
 use super::post::{check_body, fresh, in_thread, meant, tell_named};
 use super::read::{Found, find, find_any};
 use crate::db::query;
-use crate::wakes::{self, Begin, Caused, Evidence, caused_by, lead, outcome, withdraw};
+use crate::wakes::{
+    self, Begin, Caused, Chain, Evidence, carry, caused_by, lead, outcome, withdraw,
+};
 use crate::writes::Write;
 use crate::{Acting, Error, Store, WritePoint, issues};
 
@@ -179,15 +181,29 @@ async fn renew(
     let meant_before = meant((author, &before.body), thread, issue, directory);
     let mut meant = meant((author, body), thread, issue, directory);
     let mut outcomes = Vec::new();
+    // By the right of who is behind the edit: another person may have been behind the comment of an agent.
+    let chain = wakes::chain(write, author, by.person(), by.task).await?;
+    let begin = Begin {
+        workspace: &by.workspace,
+        issue,
+        kind: CauseKind::Comment,
+        evidence: chain.evidence(),
+        comment: Some(before.id),
+        thread: Some(before.thread),
+        targets: &[],
+        suppress: &[],
+        directory,
+        limits: write.limits(),
+        now,
+        // What was to wait goes on waiting, and so does who is named now.
+        fire_at: wake_at(write, before.id).await?.filter(|at| *at > now),
+    };
     for caused in caused_by(&mut *write, before.id).await? {
         let is_of = |target: &Target| is_for(&caused, target);
         if let Some(at) = meant.iter().position(is_of) {
             let target = meant.remove(at);
             if caused.absorbing {
-                if target.team != caused.team && target.agent.as_ref() == Some(&caused.agent) {
-                    lead(write, &caused, target.team.as_deref()).await?;
-                }
-                let verdict = WakeVerdict::Coalesced { task: caused.task };
+                let verdict = judged_again(write, &caused, &target, (&begin, &chain)).await?;
                 outcomes.push(outcome(&target, verdict));
             }
         } else if is_of_text(caused.evidence) && meant_before.iter().any(is_of) {
@@ -198,23 +214,49 @@ async fn renew(
     }
     // Whom it meant already and did not wake was left out by its author, or held back, when it was written.
     meant.retain(|target| !meant_before.iter().any(|before| before.is_same(target)));
-    // By the right of who is behind the edit: another person may have been behind the comment of an agent.
-    let chain = wakes::chain(write, author, by.person(), by.task).await?;
     let begin = Begin {
-        workspace: &by.workspace,
-        issue,
-        kind: CauseKind::Comment,
-        evidence: chain.evidence(),
-        comment: Some(before.id),
-        thread: Some(before.thread),
         targets: &meant,
-        suppress: &[],
-        directory,
-        limits: write.limits(),
-        now,
+        ..begin
     };
     outcomes.extend(begin.now(write, &chain).await?);
     Ok(outcomes)
+}
+
+/// Before when a comment wakes nobody.
+async fn wake_at(write: &mut Write, comment: CommentId) -> Result<Option<Timestamp>, Error> {
+    const FIND: &str = "SELECT wake_at FROM comments WHERE id = $1";
+    let find = query("look when a comment is to wake somebody", FIND).bind(comment);
+    find.one(write).await?.time_opt("wake_at")
+}
+
+/// What waits because of a comment goes on waiting, by the right of who edits it and on their behalf; where they may
+/// not wake the agent it is taken back.
+async fn judged_again(
+    write: &mut Write,
+    caused: &Caused,
+    target: &Target,
+    (begin, chain): (&Begin<'_>, &Chain),
+) -> Result<WakeVerdict, Error> {
+    // What comes back to an agent is no question of rights.
+    if is_of_text(caused.evidence) {
+        if let Some(reason) = begin.refused(&caused.agent, chain) {
+            let why = "who edited the comment that caused it may not wake the agent";
+            withdraw(write, caused, why, begin.now).await?;
+            return Ok(WakeVerdict::Blocked { reason });
+        }
+        carry(write, caused, &begin.cause(chain)).await?;
+    }
+    if target.team != caused.team && target.agent.as_ref() == Some(&caused.agent) {
+        lead(write, caused, target.team.as_deref()).await?;
+    }
+    let task = caused.task;
+    Ok(match wakes::until(write, task).await? {
+        Some(until) => WakeVerdict::Deferred {
+            task: Some(task),
+            until,
+        },
+        None => WakeVerdict::Coalesced { task },
+    })
 }
 
 /// Whether a cause is for whom a text means: the agent, or the team, whoever led that when it was woken.

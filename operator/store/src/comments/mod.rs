@@ -4,14 +4,18 @@
 //! thread that has replies.
 
 mod edit;
+mod files;
 mod outside;
 mod post;
 mod read;
+mod remark;
 
+pub(crate) use files::read_all;
 pub(crate) use outside::{Outside, from_outside};
 pub use post::TASK_COMMENTS;
-pub(crate) use post::{has_room, say};
-pub(crate) use read::{read, select};
+pub(crate) use post::{check_body, fresh, has_room, say};
+pub(crate) use read::select;
+pub(crate) use remark::remark;
 
 use protocol::CommentId;
 

@@ -43,6 +43,7 @@ pub(crate) async fn from_outside(write: &mut Write, said: Outside<'_>) -> Result
         author: &by.author,
         body,
         task: None,
+        wake_at: None,
         now,
     };
     insert(write, issue, written).await?;
@@ -61,6 +62,7 @@ pub(crate) async fn from_outside(write: &mut Write, said: Outside<'_>) -> Result
         directory,
         limits: write.limits(),
         now,
+        fire_at: None,
     };
     begin.now(write, &chain).await?;
     tell(write, &by.workspace, issue, written).await?;

@@ -8,7 +8,7 @@ use protocol::board::{
 use protocol::{CommentId, MemberId, TaskId};
 use wake::{Directory, Said, Target, Thread, mentions};
 
-use super::missing;
+use super::{files, missing};
 use super::read::{find, find_any, led_in, woken_by};
 use crate::db::query;
 use crate::inbox::{self, Notice};
@@ -43,6 +43,8 @@ impl Store {
         now: Timestamp,
     ) -> Result<Posted, Error> {
         check_body(&new.body)?;
+        files::check(&new.attachments)?;
+        let fire_at = wakes::fire_at(new.wake_at, now)?;
         let mut write = self.write(WritePoint::PostComment).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             return Ok(Posted {
@@ -64,9 +66,11 @@ impl Store {
             author: &by.author,
             body: &new.body,
             task: by.task,
+            wake_at: fire_at,
             now,
         };
         insert(&mut write, &issue, written).await?;
+        files::name(&mut write, &issue, id, &new.attachments).await?;
         if by.author.kind == AuthorKind::Member {
             wakes::reset(&mut write, issue.id).await?;
         }
@@ -85,6 +89,7 @@ impl Store {
             directory,
             limits: self.limits,
             now,
+            fire_at,
         };
         let wakes = begin.now(&mut write, &chain).await?;
         tell(&mut write, &by.workspace, &issue, written).await?;
@@ -107,6 +112,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Preview, Error> {
         check_body(&new.body)?;
+        let fire_at = wakes::fire_at(new.wake_at, now)?;
         let issue = self.issue(&by.workspace, key).await?;
         let issue = issue.ok_or_else(|| no_issue(key))?;
         let mut reader = self.reader().await?;
@@ -131,13 +137,14 @@ impl Store {
             directory,
             limits: self.limits,
             now,
+            fire_at,
         };
         let wakes: Vec<WakeOutcome> = begin.foreseen(&mut reader, &chain).await?;
         Ok(Preview { wakes })
     }
 }
 
-pub(super) fn check_body(body: &str) -> Result<(), Error> {
+pub(crate) fn check_body(body: &str) -> Result<(), Error> {
     text::said("comment", body)
 }
 
@@ -239,6 +246,8 @@ pub(super) struct Written<'a> {
     pub(super) author: &'a Author,
     pub(super) body: &'a str,
     pub(super) task: Option<TaskId>,
+    /// Before when it wakes nobody.
+    pub(super) wake_at: Option<Timestamp>,
     pub(super) now: Timestamp,
 }
 
@@ -248,7 +257,7 @@ pub(super) async fn insert(
     written: Written<'_>,
 ) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO comments (id, issue, thread, author_kind, author_id, author_name, body, task, \
-        last_activity_at, parent, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, $9)";
+        last_activity_at, parent, wake_at, revision, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, $9)";
     const ANSWERED: &str = "UPDATE comments SET replies = replies + 1, last_activity_at = $2, resolved = $3 WHERE id = $1";
     let insert = query("write a comment", INSERT)
         .bind(written.id)
@@ -262,6 +271,7 @@ pub(super) async fn insert(
         .bind(written.task)
         .bind(written.now)
         .bind(written.parent)
+        .bind(written.wake_at)
         .execute(&mut *write)
         .await?;
     if written.root != written.id {
@@ -297,6 +307,7 @@ pub(crate) async fn say(
         author: &author,
         body,
         task,
+        wake_at: None,
         now,
     };
     insert(write, issue, written).await?;
@@ -304,9 +315,13 @@ pub(crate) async fn say(
 }
 
 /// The comment as it stands in the open transaction.
-pub(super) async fn fresh(write: &mut Write, id: CommentId) -> Result<Comment, Error> {
-    let found = find(&mut *write, id).await?;
-    found.map(|found| found.comment).ok_or_else(|| missing(id))
+pub(crate) async fn fresh(write: &mut Write, id: CommentId) -> Result<Comment, Error> {
+    let found = find(&mut *write, id).await?.ok_or_else(|| missing(id))?;
+    let mut comment = found.comment;
+    if found.files > 0 {
+        comment.attachments = files::of(&mut *write, id).await?;
+    }
+    Ok(comment)
 }
 
 /// Tells the people whom a new comment names, and who follows the issue, as its author does from now on.

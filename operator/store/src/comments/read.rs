@@ -5,7 +5,7 @@ use protocol::board::{Comment, CommentPage, CommentQuery, IssueKey, Recipient, R
 use protocol::{CommentId, IssueId, TaskId};
 use uuid::Uuid;
 
-use super::missing;
+use super::{files, missing, read_all};
 use crate::db::{Conn, Row, query};
 use crate::issues::read_author;
 use crate::page::{self, Keyset};
@@ -18,7 +18,9 @@ macro_rules! select {
             "SELECT comments.id, comments.issue AS issue, comments.thread AS thread, comments.author_kind AS author_kind, \
              comments.author_id AS author_id, comments.author_name AS author_name, body, comments.task AS task, resolved, \
              replies, last_activity_at, comments.revision AS revision, comments.created_at AS created_at, edited_at, \
-             parent, deleted_at FROM comments ",
+             parent, deleted_at, CASE WHEN deleted_at IS NULL THEN \
+             (SELECT count(*) FROM comment_files WHERE comment_files.comment = comments.id) ELSE 0 END AS files \
+             FROM comments ",
             $which
         )
     };
@@ -28,7 +30,7 @@ pub(crate) use select;
 const BY_ID: &str = select!("WHERE comments.id = $1");
 
 /// A comment as its row says it.
-pub(crate) fn read(row: &Row) -> Result<Comment, Error> {
+pub(super) fn read(row: &Row) -> Result<Comment, Error> {
     Ok(Comment {
         id: CommentId(row.get("id")?),
         thread: CommentId(row.get("thread")?),
@@ -41,6 +43,7 @@ pub(crate) fn read(row: &Row) -> Result<Comment, Error> {
         revision: row.u32("revision")?,
         created: row.time("created_at")?,
         edited: row.time_opt("edited_at")?,
+        attachments: Vec::new(),
     })
 }
 
@@ -51,6 +54,8 @@ pub(super) struct Found {
     /// The comment that it answers.
     pub(super) parent: Option<CommentId>,
     pub(super) deleted: bool,
+    /// How many files came with it; they are read apart.
+    pub(super) files: u32,
 }
 
 /// A comment, be it deleted.
@@ -67,6 +72,7 @@ pub(super) async fn find_any(
                 comment: read(&row)?,
                 parent: row.get::<Option<Uuid>>("parent")?.map(CommentId),
                 deleted: row.time_opt("deleted_at")?.is_some(),
+                files: row.u32("files")?,
             })
         })
         .transpose()
@@ -95,9 +101,13 @@ impl Store {
             JOIN workspaces ON workspaces.namespace_uid = issues.namespace_uid \
             WHERE issues.id = $1 AND issues.namespace_uid = $2";
         let mut reader = self.reader().await?;
-        let Some(Found { issue, comment, .. }) = find(&mut reader, comment).await? else {
+        let Some(found) = find(&mut reader, comment).await? else {
             return Ok(None);
         };
+        let (issue, mut comment) = (found.issue, found.comment);
+        if found.files > 0 {
+            comment.attachments = files::of(&mut reader, comment.id).await?;
+        }
         let key = query("read the key of an issue", KEY)
             .bind(issue)
             .bind(workspace.namespace_uid.as_str());
@@ -162,7 +172,7 @@ impl Store {
         };
         let list = list.bind(after.at).bind(after.id).bind(limit + 1);
         let rows = list.all(&mut reader).await?;
-        let comments = rows.iter().map(read).collect::<Result<_, _>>()?;
+        let comments = read_all(&mut reader, &rows).await?;
         Ok(page::page(comments, limit, |last: &Comment| {
             let (at, id) = (last.created, last.id.0);
             Keyset { at, id }.to_string()

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use protocol::board::{
-    Author, InboxKind, Issue, IssueEdit, IssueKey, NewIssue, Recipient, RecipientKind, SavedIssue,
+    InboxKind, Issue, IssueEdit, IssueKey, NewIssue, Recipient, RecipientKind, SavedIssue,
 };
 use protocol::{IssueId, MemberId, limits};
 
@@ -90,7 +90,7 @@ impl Store {
         }
         if after.assignee != before.assignee {
             let assignee = after.assignee.as_ref();
-            check_assignee(&mut write, by, (assignee, &before.creator), directory).await?;
+            check_assignee(&mut write, by, assignee, directory).await?;
         }
         if after.project != before.project {
             check_project(&mut write, &by.workspace, after.project.as_deref()).await?;
@@ -141,7 +141,7 @@ pub(crate) async fn make(
     }
     check_project(write, &by.workspace, project.as_deref()).await?;
     let assignee = new.assignee.as_ref();
-    check_assignee(write, by, (assignee, &by.author), directory).await?;
+    check_assignee(write, by, assignee, directory).await?;
     let issue = Issue {
         id,
         key,
@@ -310,7 +310,7 @@ async fn make_room(
 async fn check_assignee(
     write: &mut Write,
     by: &Acting,
-    (assignee, creator): (Option<&Recipient>, &Author),
+    assignee: Option<&Recipient>,
     directory: &dyn wake::Directory,
 ) -> Result<(), Error> {
     let Some(assignee) = assignee else {
@@ -319,7 +319,7 @@ async fn check_assignee(
     let known = match assignee.kind {
         RecipientKind::Agent | RecipientKind::Team => {
             let chain = wakes::chain(write, &by.author, by.person(), by.task).await?;
-            let principal = chain.principal(creator);
+            let principal = chain.principal();
             let targets = wake::targets([assignee], directory);
             let agents = targets.iter().filter_map(|target| target.agent.as_deref());
             agents

@@ -42,7 +42,7 @@ pub(super) async fn live(store: &Store, now: Timestamp) -> (Acting, IssueKey) {
     let issue = issues(store, &by, &bob, now).await;
     projects(store, &by, now).await;
     attachments(store, &by, &issue, now).await;
-    store.inbox(&workspace, bob.id, 9, None).await.unwrap();
+    store.inbox(&workspace, bob.id, 9, None, true).await.unwrap();
     let nothing = InboxId(Uuid::nil());
     store.read_inbox(bob.id, nothing).await.unwrap_err();
     store.archive_inbox(bob.id, nothing).await.unwrap_err();

@@ -51,6 +51,7 @@ pub(super) async fn live(store: &Store, by: &Acting, now: Timestamp) {
     let attempt = open(store, task, now).await;
     store.chat_cause(task).await.unwrap().unwrap();
     store.chat_of_task(task).await.unwrap().unwrap();
+    super::approvals::live(store, by, attempt, now).await;
     end(store, attempt, now).await;
     quick(store, by, me, now).await;
 }
@@ -88,7 +89,7 @@ async fn quick(store: &Store, by: &Acting, me: MemberId, now: Timestamp) {
         }
         end(store, attempt, now).await;
     }
-    let inbox = store.inbox(&by.workspace, me, 9, None).await.unwrap();
+    let inbox = store.inbox(&by.workspace, me, 9, None, true).await.unwrap();
     let entry = inbox.items.iter().find(|entry| entry.text.is_some());
     let entry = entry.unwrap().id;
     store.read_inbox(me, entry).await.unwrap();

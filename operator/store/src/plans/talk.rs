@@ -28,7 +28,7 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
     let new = NewComment {
         body: "and?".to_owned(),
         parent: Some(root),
-        suppress: Vec::new(),
+        ..NewComment::default()
     };
     store
         .preview_comment(&me, &part, &new, &Everybody, now)
@@ -55,11 +55,59 @@ pub(super) async fn live(store: &Store, by: &Acting, whole: &IssueKey, now: Time
     store.woken_by(asked.task).await.unwrap();
     store.led_team(asked.task).await.unwrap();
     store.bind_object(asked.task, "bound").await.unwrap();
+    super::approvals::live(store, by, asked, now).await;
+    super::steers::live(store, by, asked, now).await;
     close(store, &me, &part, now).await;
     end(store, asked, now).await;
     let (asked, _) = open(store, by, "writer", now).await;
     end(store, asked, now).await;
     again(store, by, asked, now).await;
+    later(store, by, &saved_for_later(store, by, now).await, now).await;
+}
+
+async fn saved_for_later(store: &Store, by: &Acting, now: Timestamp) -> IssueKey {
+    let new = NewIssue {
+        title: "later".to_owned(),
+        ..NewIssue::default()
+    };
+    let saved = store.create_issue(by, new, &Everybody, now).await.unwrap();
+    saved.issue.key
+}
+
+/// A comment wakes somebody later, then at once, then later again since that one was taken back.
+async fn later(store: &Store, by: &Acting, key: &IssueKey, now: Timestamp) {
+    let later = now + jiff::SignedDuration::from_hours(1);
+    let new = NewComment {
+        body: "[x](mention://agent/writer)".to_owned(),
+        wake_at: Some(later),
+        ..NewComment::default()
+    };
+    let posted = store
+        .post_comment(by, key, new.clone(), &Everybody, now)
+        .await;
+    let posted = posted.unwrap();
+    let WakeVerdict::Deferred {
+        task: Some(task), ..
+    } = posted.wakes[0].verdict
+    else {
+        panic!("{:?}", posted.wakes);
+    };
+    store
+        .preview_comment(by, key, &new, &Everybody, now)
+        .await
+        .unwrap();
+    let body = "[x](mention://agent/writer) now";
+    let sooner = say(store, by, key, body, Some(posted.comment.id), now).await;
+    store.delete_comment(by, sooner, now).await.unwrap();
+    let edit = protocol::board::CommentEdit {
+        revision: None,
+        body: "[x](mention://agent/writer) then".to_owned(),
+    };
+    store
+        .edit_comment(by, posted.comment.id, edit, &Everybody, now)
+        .await
+        .unwrap();
+    assert!(store.fire(task, later).await.unwrap());
 }
 
 /// A run is asked for again, twice, and what waits is put aside.
@@ -144,7 +192,7 @@ async fn say(
     let new = NewComment {
         body: body.to_owned(),
         parent,
-        suppress: Vec::new(),
+        ..NewComment::default()
     };
     let posted = store.post_comment(by, key, new, &Everybody, now).await;
     posted.unwrap().comment.id

@@ -75,4 +75,6 @@ async fn deliveries(store: &Store, by: &Acting, now: Timestamp) {
         .unwrap();
     let uid = &by.workspace.namespace_uid;
     store.last_delivery(uid, "alerts").await.unwrap();
+    let listed = store.deliveries(&by.workspace, "alerts", 9, None).await;
+    assert_eq!(listed.unwrap().items.len(), 3);
 }

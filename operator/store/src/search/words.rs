@@ -7,9 +7,26 @@ use protocol::limits;
 
 use crate::Error;
 
+/// Characters of the beginning of a word at least: a shorter one begins half of all words.
+const BEGINNING: usize = 3;
+
 /// Words to be found, as they were typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Words(Vec<String>);
+pub(super) struct Words(Vec<Word>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Word {
+    text: String,
+    /// Typed as `word*`: whatever begins so is meant.
+    begins: bool,
+}
+
+impl Word {
+    fn is(&self, other: &str) -> bool {
+        let (own, other) = (self.text.to_lowercase(), other.to_lowercase());
+        own == other || (self.begins && other.starts_with(&own))
+    }
+}
 
 impl Words {
     /// Reads what was typed.
@@ -22,10 +39,22 @@ impl Words {
                 limits::SEARCH_BYTES
             ));
         }
-        let mut words: Vec<String> = Vec::new();
-        for word in split(typed) {
-            if !words.iter().any(|known| known == word) {
-                words.push(word.to_owned());
+        let mut words: Vec<Word> = Vec::new();
+        for text in split(typed) {
+            // Where a part of what was typed ends in it, both being the same memory.
+            let end = text.as_ptr() as usize - typed.as_ptr() as usize + text.len();
+            let word = Word {
+                text: text.to_owned(),
+                begins: typed[end..].starts_with('*'),
+            };
+            if word.begins && text.chars().count() < BEGINNING {
+                return invalid(format!(
+                    "of a word of which only the beginning is given, as in \"{text}*\", at least {BEGINNING} letters are \
+                     needed"
+                ));
+            }
+            if !words.contains(&word) {
+                words.push(word);
             }
         }
         match words.len() {
@@ -38,11 +67,9 @@ impl Words {
         }
     }
 
-    /// True for one of them, in letters of any case.
+    /// True for one of them, in letters of any case, or for what begins so where that is meant.
     pub(super) fn have(&self, word: &str) -> bool {
-        self.0
-            .iter()
-            .any(|known| known == word || known.to_lowercase() == word.to_lowercase())
+        self.0.iter().any(|known| known.is(word))
     }
 
     /// All of them, at a place, for FTS5.
@@ -50,7 +77,8 @@ impl Words {
         let mut terms = String::from("words : (");
         for (at, word) in self.0.iter().enumerate() {
             let and = if at == 0 { "" } else { " AND " };
-            let _ = write!(terms, "{and}{}", quoted(word, '"'));
+            let star = if word.begins { "*" } else { "" };
+            let _ = write!(terms, "{and}{}{star}", quoted(&word.text, '"'));
         }
         let _ = write!(terms, ") AND place : {}", quoted(place, '"'));
         terms
@@ -61,7 +89,11 @@ impl Words {
         // No text has a word that begins with a blank.
         let mut terms = quoted(&format!(" {place}"), '\'');
         for word in &self.0 {
-            let forms: Vec<_> = forms(word).iter().map(|form| quoted(form, '\'')).collect();
+            let star = if word.begins { ":*" } else { "" };
+            let forms = forms(&word.text).into_iter();
+            let forms: Vec<_> = forms
+                .map(|form| quoted(&form, '\'') + star)
+                .collect();
             let _ = write!(terms, " & ({})", forms.join(" | "));
         }
         terms
@@ -112,7 +144,10 @@ mod tests {
 
     #[test]
     fn only_letters_and_digits_are_words() {
-        let words = |typed: &str| Words::read(typed).unwrap().0;
+        let words = |typed: &str| -> Vec<String> {
+            let words = Words::read(typed).unwrap().0.into_iter();
+            words.map(|word| word.text).collect()
+        };
         assert_eq!(words("  log-in log in\tlog "), ["log", "in"]);
         assert_eq!(
             words(r#"foo" OR * NEAR(a) : ^b"#),
@@ -133,6 +168,26 @@ mod tests {
         };
         assert!(Words::read(&many(limits::SEARCH_WORDS)).is_ok());
         assert!(Words::read(&many(limits::SEARCH_WORDS + 1)).is_err());
+    }
+
+    #[test]
+    fn a_star_behind_a_word_means_its_beginning() {
+        let words = Words::read("Bas* the*end wet *x").unwrap();
+        assert_eq!(
+            words.sqlite("w1"),
+            r#"words : ("Bas"* AND "the"* AND "end" AND "wet" AND "x") AND place : "w1""#
+        );
+        assert_eq!(
+            words.postgres("w1"),
+            "' w1' & ('bas':*) & ('the':*) & ('end') & ('wet') & ('x')"
+        );
+        assert!(words.have("BASEMENT") && words.have("bas") && words.have("then"));
+        assert!(!words.have("ba") && !words.have("wetter"));
+        for short in ["a*", "ab* c", "1*"] {
+            let refused = Words::read(short).unwrap_err().to_string();
+            assert!(refused.contains("at least 3 letters"), "{refused}");
+        }
+        assert!(Words::read("日本語*").is_ok());
     }
 
     #[test]

@@ -7,6 +7,7 @@ use uuid::Uuid;
 use wake::Target;
 
 use super::begin::Begin;
+use super::deferred::{self, fire_at};
 use super::facts::chain;
 use super::queue::{absorbing, wake};
 use super::row::{Evidence, WakeRow};
@@ -46,6 +47,24 @@ impl Store {
         directory: &dyn wake::Directory,
         now: Timestamp,
     ) -> Result<WakeVerdict, Error> {
+        self.do_again_at(by, task, (how, None), directory, now)
+            .await
+    }
+
+    /// [`Store::do_again`], where it is not to begin before a moment. The earlier one counts where a task waits for
+    /// the same already.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a moment too far ahead; as [`Store::do_again`].
+    pub async fn do_again_at(
+        &self,
+        by: &Acting,
+        task: TaskId,
+        (how, at): (Again, Option<Timestamp>),
+        directory: &dyn wake::Directory,
+        now: Timestamp,
+    ) -> Result<WakeVerdict, Error> {
+        let fire_at = fire_at(at, now)?;
         let missing = || Error::Missing {
             what: format!("task {task}"),
         };
@@ -76,6 +95,7 @@ impl Store {
             directory,
             limits: write.limits(),
             now,
+            fire_at,
         };
         let decided = begin.decided(&mut write, &chain).await?;
         if let Some(reason) = decided.first().and_then(|decision| decision.blocked) {
@@ -88,7 +108,11 @@ impl Store {
                      one, or cancel that task first"
                 )));
             }
-            if is_asked(&mut write, waiting, task).await? {
+            // Asked for sooner than it waits for, it is one more cause.
+            let is_later = deferred::until(&mut write, waiting)
+                .await?
+                .is_some_and(|until| fire_at.is_none_or(|at| at < until));
+            if !is_later && is_asked(&mut write, waiting, task).await? {
                 return Ok(WakeVerdict::Coalesced { task: waiting });
             }
         }
@@ -108,8 +132,13 @@ impl Store {
         let verdict = verdict.ok_or_else(|| {
             conflict("what woke it was deleted: say in a comment what the agent is to do")
         })?;
-        if let (Again::Retry { fresh: true }, WakeVerdict::Queued { task: Some(new) }) =
-            (how, &verdict)
+        if let (
+            Again::Retry { fresh: true },
+            WakeVerdict::Queued { task: Some(new) }
+            | WakeVerdict::Deferred {
+                task: Some(new), ..
+            },
+        ) = (how, &verdict)
         {
             begin_anew(&mut write, *new).await?;
         }

@@ -6,11 +6,13 @@ use protocol::board::{BlockedReason, CauseKind, Issue, WakeOutcome, WakeVerdict}
 use uuid::Uuid;
 use wake::{Decision, Directory, Limits, Target};
 
+use super::deferred;
 use super::facts::{Asked, Chain, Looks, decide};
 use super::guards::{Stopped, stop};
 use super::outcome;
 use super::queue::{Wake, absorbing, wake};
 use super::row::{Cause, Evidence};
+use super::steer::Steering;
 use crate::shares;
 use crate::tasks::new_id;
 use crate::writes::Write;
@@ -35,6 +37,8 @@ pub(crate) struct Begin<'a> {
     pub(crate) directory: &'a dyn Directory,
     pub(crate) limits: Limits,
     pub(crate) now: Timestamp,
+    /// Not before this moment, which is yet to come.
+    pub(crate) fire_at: Option<Timestamp>,
 }
 
 impl<'a> Begin<'a> {
@@ -43,6 +47,24 @@ impl<'a> Begin<'a> {
         self,
         write: &mut Write,
         chain: &Chain,
+    ) -> Result<Vec<WakeOutcome>, Error> {
+        self.woken(write, chain, Steering::AsAgentsSay).await
+    }
+
+    /// The same, and whoever works already is told at once.
+    pub(crate) async fn steering(
+        self,
+        write: &mut Write,
+        chain: &Chain,
+    ) -> Result<Vec<WakeOutcome>, Error> {
+        self.woken(write, chain, Steering::Always).await
+    }
+
+    async fn woken(
+        self,
+        write: &mut Write,
+        chain: &Chain,
+        steering: Steering,
     ) -> Result<Vec<WakeOutcome>, Error> {
         let decided = self.decided(write, chain).await?;
         // Every write takes the sessions of an issue in the same order, so that no two wait for each other.
@@ -56,7 +78,9 @@ impl<'a> Begin<'a> {
                 Err(reason) => WakeVerdict::Blocked { reason },
                 Ok(agent) => {
                     cause.team.clone_from(&target.team);
-                    wake(write, self.slot(agent), &cause).await?
+                    let verdict = wake(write, self.slot(agent), &cause).await?;
+                    self.offered(write, (agent, chain, steering), verdict)
+                        .await?
                 }
             };
             outcomes.push(outcome(target, verdict));
@@ -104,7 +128,15 @@ impl<'a> Begin<'a> {
                 Err(reason) => WakeVerdict::Blocked { reason },
                 Ok(agent) => {
                     let verdict = self.would_wake(on, agent, queued).await?;
-                    queued += u32::from(matches!(verdict, WakeVerdict::Queued { .. }));
+                    let verdict = self.would_be_offered(on, (agent, chain), verdict).await?;
+                    queued += u32::from(matches!(
+                        verdict,
+                        WakeVerdict::Queued { .. }
+                            | WakeVerdict::Deferred { task: None, .. }
+                            | WakeVerdict::Steered {
+                                follow_up: None, ..
+                            }
+                    ));
                     verdict
                 }
             };
@@ -121,17 +153,24 @@ impl<'a> Begin<'a> {
         queued: u32,
     ) -> Result<WakeVerdict, Error> {
         if let Some(task) = absorbing(on.conn(), self.slot(agent)).await? {
-            return Ok(WakeVerdict::Coalesced { task });
+            let waits_until = deferred::until(on.conn(), task).await?;
+            return Ok(match (waits_until, self.fire_at) {
+                (Some(one), Some(other)) => WakeVerdict::Deferred {
+                    task: Some(task),
+                    until: one.min(other),
+                },
+                (Some(_), None) | (None, _) => WakeVerdict::Coalesced { task },
+            });
         }
         // With those before it, as many fewer may wait already.
         let max = self.max_queued().map(|max| max.saturating_sub(queued));
         let has_room = shares::has_room(on.conn(), &self.workspace.namespace_uid, max).await?;
-        Ok(if has_room {
-            WakeVerdict::Queued { task: None }
-        } else {
-            WakeVerdict::Blocked {
+        Ok(match (has_room, self.fire_at) {
+            (true, None) => WakeVerdict::Queued { task: None },
+            (true, Some(until)) => WakeVerdict::Deferred { task: None, until },
+            (false, _) => WakeVerdict::Blocked {
                 reason: BlockedReason::QueueFull,
-            }
+            },
         })
     }
 
@@ -159,6 +198,7 @@ impl<'a> Begin<'a> {
             agent,
             thread,
             max_queued: self.max_queued(),
+            fire_at: self.fire_at,
         }
     }
 
@@ -171,7 +211,17 @@ impl<'a> Begin<'a> {
         }
     }
 
-    pub(super) fn cause(&self, chain: &Chain) -> Cause {
+    /// Why an agent that is there would not be woken by this right; the guards are not asked.
+    pub(crate) fn refused(&self, agent: &str, chain: &Chain) -> Option<BlockedReason> {
+        let by = chain.principal();
+        if self.directory.requires_originator() && !by.has_originator() {
+            return Some(BlockedReason::NoOriginator);
+        }
+        let facts = self.directory.agent(agent)?;
+        (!wake::may_wake(Some(&facts), &by)).then_some(BlockedReason::NotAvailable)
+    }
+
+    pub(crate) fn cause(&self, chain: &Chain) -> Cause {
         // What a person does is the top of a chain, by its comment or by an id of its own.
         let own = || {
             self.comment

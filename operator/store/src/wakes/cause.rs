@@ -137,7 +137,8 @@ async fn taken_in(reader: &mut Reader, task: TaskId) -> Result<Vec<Comment>, Err
     let list = query("list what a task took in", LIST)
         .bind(task)
         .bind(most);
-    list.all(reader).await?.iter().map(comments::read).collect()
+    let rows = list.all(&mut *reader).await?;
+    comments::read_all(reader, &rows).await
 }
 
 /// When the agent's last task on the issue was opened before this one, and the hash of what it was shown.

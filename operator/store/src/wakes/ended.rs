@@ -258,6 +258,7 @@ async fn give_back(
         directory: &Asking,
         limits: write.limits(),
         now: over.now,
+        fire_at: None,
     };
     let (comment, thread) = match (back, answer) {
         (HandBack::Nothing, _) => return Ok(()),

@@ -9,6 +9,7 @@ use wake::{Asker, Candidate, Decision, Directory, Limits, Person, Principal, Tar
 use super::row::{Evidence, WakeRow};
 use crate::db::{Conn, Reader, query};
 use crate::writes::Write;
+use crate::workspaces::webhook_of;
 use crate::{Error, quick};
 
 /// What statements run on: a look, or a write that has begun.
@@ -113,18 +114,20 @@ impl Chain {
             .or_else(creator)
     }
 
-    /// By whose right agents are woken on an issue that somebody made.
-    pub(crate) fn principal(&self, creator: &Author) -> Principal {
-        let mooring = || Principal::Mooring {
-            accountable: person_of(creator),
-        };
+    /// By whose right agents are woken.
+    pub(crate) fn principal(&self) -> Principal {
         match (self.author.kind, &self.originator) {
             (AuthorKind::Member, Some(person)) => Principal::Person(person.clone()),
             (AuthorKind::Agent, originator) => Principal::Agent {
                 name: self.author.id.clone(),
                 originator: originator.clone(),
             },
-            (AuthorKind::Member, None) | (AuthorKind::System, _) => mooring(),
+            (AuthorKind::Member, None) | (AuthorKind::System, _) => {
+                match webhook_of(&self.author) {
+                    Some(name) => Principal::Webhook { name },
+                    None => Principal::Mooring,
+                }
+            }
         }
     }
 
@@ -184,7 +187,7 @@ pub(crate) async fn decide(on: &mut impl Looks, asked: Asked<'_>) -> Result<Vec<
     };
     Ok(wake::judge(
         &asker,
-        &asked.chain.principal(&asked.issue.creator),
+        &asked.chain.principal(),
         &candidates,
         asked.suppress,
         asked.directory,

@@ -9,21 +9,25 @@ mod again;
 mod begin;
 mod bind;
 mod cause;
+mod deferred;
 mod ended;
 mod facts;
 mod guards;
 mod queue;
 mod row;
+mod steer;
 mod withdraw;
 mod written;
 
 pub use again::Again;
 pub(crate) use begin::Begin;
+pub(crate) use deferred::{fire_at, until};
 pub(crate) use ended::{Locked, Over, ended, lock_issues, opened};
-pub(crate) use facts::{Looks, chain};
+pub(crate) use facts::{Chain, Looks, chain};
 pub(crate) use guards::reset;
-pub(crate) use row::Evidence;
-pub(crate) use withdraw::{Caused, caused_by, close, lead, withdraw};
+pub(crate) use row::{Evidence, WakeRow};
+pub(crate) use steer::taken_in;
+pub(crate) use withdraw::{Caused, carry, caused_by, close, lead, withdraw};
 pub(crate) use written::{IssueWrite, after_issue_write};
 
 use protocol::TaskId;
@@ -33,7 +37,10 @@ use wake::Target;
 /// What is told of a wake. Who leads a team is told with what becomes of it, and not with that nothing does.
 pub(crate) fn outcome(target: &Target, verdict: WakeVerdict) -> WakeOutcome {
     let is_woken = match verdict {
-        WakeVerdict::Queued { .. } | WakeVerdict::Coalesced { .. } => true,
+        WakeVerdict::Queued { .. }
+        | WakeVerdict::Coalesced { .. }
+        | WakeVerdict::Deferred { .. }
+        | WakeVerdict::Steered { .. } => true,
         WakeVerdict::Blocked { .. } => false,
     };
     let leader = match target.recipient.kind {

@@ -1,9 +1,11 @@
 //! Queueing: the task of a slot takes in what comes, or a new one is born.
 
+use jiff::Timestamp;
 use protocol::board::{BlockedReason, Issue, WakeVerdict};
 use protocol::{SessionPolicy, Subject, TaskId};
 use uuid::Uuid;
 
+use super::deferred;
 use super::object_name;
 use super::row::Cause;
 use crate::db::{Conn, query};
@@ -14,7 +16,7 @@ use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
 
 /// The kind of subject that these tasks have.
-const SUBJECT: &str = "Issue";
+pub(super) const SUBJECT: &str = "Issue";
 
 /// A wake that was decided.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,8 @@ pub(crate) struct Wake<'a> {
     pub(crate) thread: Uuid,
     /// Tasks that may wait in the workspace for it to be one more.
     pub(crate) max_queued: Option<u32>,
+    /// Not before this moment, which is yet to come.
+    pub(crate) fire_at: Option<Timestamp>,
 }
 
 /// The task that would take in what comes for this agent here: the one of the thread, else one that belongs to no
@@ -75,12 +79,19 @@ pub(crate) async fn wake(
     let namespace = &wake.workspace.namespace;
     let session = sessions::enter(write, &key, namespace, new_id(cause.at)?).await?;
     if let Some(task) = absorbing(&mut *write, wake).await? {
-        add_cause(write, task, wake.agent, cause).await?;
+        add_cause(write, task, wake, cause).await?;
         if let Some((counts, thread)) = newest(&mut *write, task).await? {
             stamp(write, task, &counts, thread.unwrap_or(wake.issue.id.0)).await?;
         }
         write.changed(task);
-        return Ok(WakeVerdict::Coalesced { task });
+        let until = deferred::settle(write, task, cause.at).await?;
+        return Ok(match until {
+            Some(until) => WakeVerdict::Deferred {
+                task: Some(task),
+                until,
+            },
+            None => WakeVerdict::Coalesced { task },
+        });
     }
     if !shares::has_room(&mut *write, &key.namespace_uid, wake.max_queued).await? {
         return Ok(WakeVerdict::Blocked {
@@ -90,7 +101,11 @@ pub(crate) async fn wake(
     let task = born(write, wake, key, cause).await?;
     sessions::choose_head(write, session).await?;
     write.changed(task);
-    Ok(WakeVerdict::Queued { task: Some(task) })
+    let task = Some(task);
+    Ok(match wake.fire_at {
+        Some(until) => WakeVerdict::Deferred { task, until },
+        None => WakeVerdict::Queued { task },
+    })
 }
 
 async fn born(
@@ -119,6 +134,7 @@ async fn born(
         deadline_seconds: None,
         suspended: false,
         prompt: None,
+        fire_at: wake.fire_at,
     };
     // Its own id, until it has an object: the column takes no two alike, and this one is like no other.
     tasks::insert(write, task, &task.to_string(), &new).await?;
@@ -131,23 +147,28 @@ async fn born(
         .bind(wake.thread)
         .execute(&mut *write)
         .await?;
-    add_cause(write, task, wake.agent, cause).await?;
+    add_cause(write, task, wake, cause).await?;
     Ok(task)
 }
 
 async fn add_cause(
     write: &mut Write,
     task: TaskId,
-    agent: &str,
+    wake: Wake<'_>,
     cause: &Cause,
 ) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO wake_causes (cause_kind, comment, author_kind, author_id, author_name, author_task, \
         originator, accountable, evidence, depth, woken_at, root, again_of, originator_groups, team, \
-        task, agent, number) \
-        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, \
+        task, agent, fire_at, number) \
+        SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, \
         COALESCE(MAX(number), 0) + 1 FROM wake_causes WHERE task = $16";
     let insert = cause.bind(query("add a cause", INSERT))?;
-    insert.bind(task).bind(agent).execute(write).await?;
+    insert
+        .bind(task)
+        .bind(wake.agent)
+        .bind(wake.fire_at)
+        .execute(write)
+        .await?;
     Ok(())
 }
 

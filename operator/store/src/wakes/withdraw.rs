@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use protocol::board::{CauseKind, Recipient, RecipientKind};
 use protocol::{CommentId, FailureClass, IssueId, Outcome, TaskId, Verdict};
 
+use super::deferred;
 use super::queue::{newest, stamp};
-use super::row::{Evidence, WakeRow};
-use crate::db::{Conn, Row, query};
+use super::row::{Cause, Evidence, WakeRow};
+use crate::db::{Conn, Query, Row, query, to_json};
 use crate::tasks;
 use crate::writes::Write;
 use crate::{Error, verdicts};
@@ -85,6 +86,39 @@ pub(crate) async fn withdraw(
     now: Timestamp,
 ) -> Result<(), Error> {
     const DELETE: &str = "DELETE FROM wake_causes WHERE task = $1 AND number = $2";
+    let take = query("take a cause back", DELETE)
+        .bind(caused.task)
+        .bind(caused.number);
+    lose(write, caused, take, (why, now)).await
+}
+
+/// Another task, which has begun, takes a cause over: it is the newest of what woke that one.
+pub(super) async fn hand_over(
+    write: &mut Write,
+    caused: &Caused,
+    to: &WakeRow,
+    (why, now): (&str, Timestamp),
+) -> Result<(), Error> {
+    const MOVE: &str = "UPDATE wake_causes SET task = $3, number = (SELECT COALESCE(MAX(others.number), 0) + 1 \
+        FROM wake_causes AS others WHERE others.task = $3) WHERE task = $1 AND number = $2";
+    let take = query("hand a cause over", MOVE)
+        .bind(caused.task)
+        .bind(caused.number)
+        .bind(to.task);
+    lose(write, caused, take, (why, now)).await?;
+    if let Some((cause, _)) = newest(&mut *write, to.task).await? {
+        stamp(write, to.task, &cause, to.thread).await?;
+    }
+    Ok(())
+}
+
+/// A task that has not begun loses a cause by this statement.
+async fn lose(
+    write: &mut Write,
+    caused: &Caused,
+    take: Query,
+    (why, now): (&str, Timestamp),
+) -> Result<(), Error> {
     let (task, session) = tasks::locked(write, caused.task).await?;
     let Some(row) = WakeRow::find(&mut *write, caused.task).await? else {
         return Ok(());
@@ -93,15 +127,12 @@ pub(crate) async fn withdraw(
     if row.opened_at.is_some() || task.state.has_verdict() {
         return Ok(());
     }
-    query("take a cause back", DELETE)
-        .bind(caused.task)
-        .bind(caused.number)
-        .execute(&mut *write)
-        .await?;
+    take.execute(&mut *write).await?;
     if let Some((cause, thread)) = newest(&mut *write, caused.task).await? {
         let thread = thread.unwrap_or(row.issue.0);
         if thread == row.thread || !is_taken(write, &row).await? {
             stamp(write, caused.task, &cause, thread).await?;
+            deferred::settle(write, caused.task, now).await?;
             write.changed(caused.task);
             return Ok(());
         }
@@ -128,10 +159,35 @@ pub(crate) async fn lead(
         .bind(caused.task)
         .bind(caused.number);
     update.bind(team).execute(&mut *write).await?;
-    let row = WakeRow::find(&mut *write, caused.task).await?;
-    let newest = newest(&mut *write, caused.task).await?;
+    stamp_newest(write, caused.task).await
+}
+
+/// Lets a cause be on behalf of somebody else, with all that is behind them.
+pub(crate) async fn carry(write: &mut Write, caused: &Caused, cause: &Cause) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE wake_causes SET author_task = $3, originator = $4, originator_groups = $5, \
+        accountable = $6, depth = $7, root = $8 WHERE task = $1 AND number = $2";
+    let originator = cause.originator.as_ref();
+    let groups = originator.map(|person| to_json("groups", &person.groups));
+    query("say on whose behalf a cause is", UPDATE)
+        .bind(caused.task)
+        .bind(caused.number)
+        .bind(cause.author_task)
+        .bind(originator.map(|person| person.user.as_str()))
+        .bind(groups.transpose()?)
+        .bind(cause.accountable.as_deref())
+        .bind(cause.depth)
+        .bind(cause.root)
+        .execute(&mut *write)
+        .await?;
+    stamp_newest(write, caused.task).await
+}
+
+/// The task says again what its newest cause says; its thread stays.
+async fn stamp_newest(write: &mut Write, task: TaskId) -> Result<(), Error> {
+    let row = WakeRow::find(&mut *write, task).await?;
+    let newest = newest(&mut *write, task).await?;
     if let (Some(row), Some((cause, _))) = (row, newest) {
-        stamp(write, caused.task, &cause, row.thread).await?;
+        stamp(write, task, &cause, row.thread).await?;
     }
     Ok(())
 }

@@ -78,6 +78,7 @@ async fn assigned(
         directory: on.directory,
         limits: write.limits(),
         now: on.now,
+        fire_at: None,
     };
     begin.now(write, chain).await
 }
@@ -142,6 +143,7 @@ async fn child_closed(
         directory: on.directory,
         limits: write.limits(),
         now: on.now,
+        fire_at: None,
     };
     begin.now(write, chain).await
 }

@@ -275,6 +275,8 @@ impl Bed {
     pub(crate) async fn empty(&self) {
         const TABLES: &[&str] = &[
             "DELETE FROM inbox",
+            "DELETE FROM approval_entries",
+            "DELETE FROM approvals",
             "DELETE FROM stops",
             "DELETE FROM quick_issues",
             "DELETE FROM chat_tasks",
@@ -377,6 +379,7 @@ pub(crate) fn new_task(agent: &str, subject: &str) -> NewTask {
         deadline_seconds: None,
         suspended: false,
         prompt: None,
+        fire_at: None,
     }
 }
 

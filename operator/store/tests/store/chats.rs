@@ -24,7 +24,7 @@ fn task(sent: &ChatSent) -> TaskId {
     match sent.wake.verdict {
         WakeVerdict::Queued { task } => task.unwrap(),
         WakeVerdict::Coalesced { task } => task,
-        WakeVerdict::Blocked { reason } => panic!("{reason:?}"),
+        WakeVerdict::Deferred { .. } | WakeVerdict::Steered { .. } | WakeVerdict::Blocked { .. } => panic!("{:?}", sent.wake),
     }
 }
 
@@ -321,7 +321,7 @@ pub(crate) async fn spoken(bed: &Bed) {
     let kinds: Vec<_> = messages.items.iter().map(|message| message.kind).collect();
     let (said, stopped) = (ChatMessageKind::Message, ChatMessageKind::Failed);
     assert_eq!(kinds, [stopped, said, said]);
-    let inbox = store.inbox(&workspace(), cyd.id, 9, None).await.unwrap();
+    let inbox = store.inbox(&workspace(), cyd.id, 9, None, true).await.unwrap();
     let texts: Vec<_> = inbox
         .items
         .iter()

@@ -63,7 +63,7 @@ impl Worker {
         let new = NewComment {
             body: body.to_owned(),
             parent,
-            suppress: Vec::new(),
+            ..NewComment::default()
         };
         let store = &self.bed.store;
         let posted = store

@@ -20,7 +20,7 @@ fn delivery(workspace: WorkspaceRef, id: &str) -> NewDelivery {
 }
 
 fn writer(on: &Delivery) -> Acting {
-    Acting::mooring(&on.workspace, "webhook", "alerts")
+    Acting::webhook(&on.workspace, "alerts")
 }
 
 fn an_issue(title: &str, assignee: Option<&str>) -> Become {

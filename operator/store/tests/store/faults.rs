@@ -78,6 +78,7 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     crate::talk::speak(&bed).await?;
     crate::chats::speak(&bed).await?;
     crate::schedules::speak(&bed).await?;
+    crate::deferred::speak(&bed).await?;
     crate::deliveries::speak(&bed).await
 }
 
@@ -110,6 +111,7 @@ async fn run(bed: &Bed, attempt: AttemptId) -> Result<(), Error> {
             Appended::Taken(_)
         ));
     }
+    crate::approvals::speak(store, attempt).await?;
     Ok(())
 }
 
@@ -152,6 +154,8 @@ async fn ended(bed: &Bed, world: &World) {
         .unwrap();
     assert_eq!(bed.task(other).await.state, TaskState::Finished);
     assert_eq!(bed.store.open_tasks(None, 9).await.unwrap(), []);
+    let attempts = [1, 2].map(|number| AttemptId { task, number });
+    crate::approvals::spoken(bed, attempts).await;
     crate::board::spoken(bed).await;
     crate::talk::spoken(bed).await;
     crate::chats::spoken(bed).await;

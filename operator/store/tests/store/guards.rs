@@ -245,7 +245,7 @@ both! {
         let (one, reviewer) = scene.begin().await;
         let (two, writer) = scene.begin().await;
         for by in [&reviewer, &writer] {
-            let new = protocol::board::NewComment { body: to("tester"), parent: Some(root), suppress: Vec::new() };
+            let new = protocol::board::NewComment { body: to("tester"), parent: Some(root), ..Default::default() };
             let now = scene.tick();
             scene.bed.store.post_comment(by, &scene.issue.key, new, &all, now).await.unwrap();
         }

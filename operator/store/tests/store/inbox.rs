@@ -11,7 +11,7 @@ use crate::board::{AGENTS, acting, elsewhere, person, titled, workspace};
 async fn entries(bed: &Bed, member: MemberId) -> Vec<InboxEntry> {
     let page = bed
         .store
-        .inbox(&workspace(), member, 99, None)
+        .inbox(&workspace(), member, 99, None, true)
         .await
         .unwrap();
     assert_eq!(page.next, None);
@@ -39,6 +39,7 @@ both! {
             text: None,
             task: None,
             comment: None,
+            approval: None,
             author: acting(&ada).author,
             read: false,
             created: at(1),
@@ -74,9 +75,9 @@ both! {
         }
         let read = InboxEntry { read: true, ..second.clone() };
         assert_eq!(entries(&bed, bob.id).await, [read.clone(), first.clone()]);
-        let page = bed.store.inbox(&workspace(), bob.id, 1, None).await.unwrap();
+        let page = bed.store.inbox(&workspace(), bob.id, 1, None, true).await.unwrap();
         assert_eq!(page.items, [read]);
-        let page = bed.store.inbox(&workspace(), bob.id, 1, page.next.as_deref()).await.unwrap();
+        let page = bed.store.inbox(&workspace(), bob.id, 1, page.next.as_deref(), true).await.unwrap();
         assert_eq!((page.items, page.next), (vec![first.clone()], None));
         for (member, entry) in [(ada.id, first.id), (bob.id, InboxId(Uuid::now_v7()))] {
             let read = bed.store.read_inbox(member, entry).await;
@@ -85,7 +86,7 @@ both! {
             assert!(matches!(archived, Err(Error::Missing { .. })));
         }
         assert!(matches!(bed.store.read_inbox(bob.id, third.id).await, Err(Error::Missing { .. })));
-        let elsewhere = bed.store.inbox(&elsewhere(), bob.id, 9, None).await.unwrap();
+        let elsewhere = bed.store.inbox(&elsewhere(), bob.id, 9, None, true).await.unwrap();
         assert_eq!(elsewhere.items, []);
     }
 }

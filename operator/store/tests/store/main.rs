@@ -9,6 +9,7 @@
 
 mod access;
 mod again;
+mod approvals;
 mod attachments;
 mod bed;
 mod board;
@@ -17,6 +18,7 @@ mod chats;
 mod claiming;
 mod conversation;
 mod crowd;
+mod deferred;
 mod deliveries;
 mod entering;
 mod faults;
@@ -37,6 +39,7 @@ mod runs;
 mod schedules;
 mod search;
 mod shares;
+mod steering;
 mod subscribers;
 mod tags;
 mod talk;

@@ -11,11 +11,13 @@ use crate::talk::{Scene, task_of, to, verdicts};
 
 /// `reviewer` is open to all; `writer` to its owner ada, to the group dev, and to what `say` says of agents.
 struct Closed {
+    webhooks: &'static [&'static str],
     agents: &'static [&'static str],
     strict: bool,
 }
 
 const CLOSED: Closed = Closed {
+    webhooks: &[],
     agents: &[],
     strict: false,
 };
@@ -29,6 +31,7 @@ impl Directory for Closed {
                 users: Vec::new(),
                 groups: vec!["dev".to_owned()],
                 agents: self.agents.iter().map(|name| (*name).to_owned()).collect(),
+                webhooks: self.webhooks.iter().map(|name| (*name).to_owned()).collect(),
             }),
             _ => return None,
         };
@@ -112,7 +115,7 @@ both! {
             (&dora, CLOSED, "queued"),
             (&eve, CLOSED, "notAvailable"),
             // It may itself, whoever is behind it.
-            (&eve, Closed { agents: &["reviewer"], strict: false }, "queued"),
+            (&eve, Closed { agents: &["reviewer"], ..CLOSED }, "queued"),
         ] {
             let root = say(&mut scene, by, &to("reviewer"), None, &directory).await.comment.id;
             let (run, reviewer) = scene.begin().await;
@@ -163,13 +166,23 @@ both! {
 
     async fn nobody_is_behind_what_mooring_does_itself(bed: Bed) {
         let mut scene = Scene::new(bed).await;
-        let strict = Closed { agents: &[], strict: true };
-        // The issue is ada's, who owns the agent.
-        let posted = say(&mut scene, &mooring(), &to("writer"), None, &CLOSED).await;
-        assert_eq!(verdicts(&posted.wakes), writer("queued"));
-        for name in ["reviewer", "writer"] {
+        let strict = Closed { strict: true, ..CLOSED };
+        // The issue is ada's, who owns the agent: nobody borrows her right.
+        let webhook = Acting::webhook(&workspace(), "alerts");
+        let named = Closed { webhooks: &["alerts"], ..CLOSED };
+        for (by, directory, wanted) in [
+            (mooring(), &CLOSED, "notAvailable"),
+            (webhook.clone(), &CLOSED, "notAvailable"),
+            (mooring(), &named, "notAvailable"),
+            (Acting::webhook(&workspace(), "other"), &named, "notAvailable"),
+            (webhook, &named, "queued"),
+        ] {
+            let posted = say(&mut scene, &by, &to("writer"), None, directory).await;
+            assert_eq!(verdicts(&posted.wakes), writer(wanted), "{:?}", by.author);
+        }
+        for (name, wanted) in [("reviewer", "noOriginator"), ("writer", "notAvailable")] {
             let posted = say(&mut scene, &mooring(), &to(name), None, &strict).await;
-            assert_eq!(verdicts(&posted.wakes), [(name.to_owned(), "noOriginator")]);
+            assert_eq!(verdicts(&posted.wakes), [(name.to_owned(), wanted)]);
         }
         let ada = scene.ada.clone();
         let posted = say(&mut scene, &ada, &to("writer"), None, &strict).await;

@@ -49,7 +49,7 @@ both! {
         assert!(matches!(&second, Err(Error::Conflict { what }) if what.contains(&issue.key.to_string())), "{second:?}");
         bed.issue(&me, NewIssue { parent: Some(issue.key.clone()), ..titled("A part") }, at(14)).await;
         bed.finish(attempt, told(Outcome::Succeeded, None)).await;
-        let entries = bed.store.inbox(&workspace(), ada.id, 9, None).await.unwrap().items;
+        let entries = bed.store.inbox(&workspace(), ada.id, 9, None, true).await.unwrap().items;
         let told: Vec<_> = entries.iter().map(|entry| (entry.kind, entry.issue.clone())).collect();
         assert_eq!(told, [(InboxKind::IssueMade, Some(issue.key))]);
         assert!(look(&bed, &ada, &asked).await.ended.is_some());
@@ -80,9 +80,9 @@ both! {
         let asked = ask(&bed, &ada, text).await;
         bed.store.end_unclaimed(asked.task, failed(FailureClass::AgentDeleted), at(31)).await.unwrap();
         assert_eq!(bed.task(asked.task).await.state, TaskState::Finished);
-        let first = bed.store.inbox(&workspace(), ada.id, 3, None).await.unwrap();
+        let first = bed.store.inbox(&workspace(), ada.id, 3, None, true).await.unwrap();
         assert_eq!((first.items.len(), first.next.is_some()), (3, true));
-        let rest = bed.store.inbox(&workspace(), ada.id, 3, first.next.as_deref()).await.unwrap();
+        let rest = bed.store.inbox(&workspace(), ada.id, 3, first.next.as_deref(), true).await.unwrap();
         assert_eq!((rest.items.len(), rest.next), (1, None));
         let entry = &first.items[0];
         assert_eq!((entry.kind, &entry.issue, entry.title.as_str()), (InboxKind::Failure, &None, "The roof"));
@@ -90,10 +90,10 @@ both! {
         // They are read and put away like all others, and by nobody else.
         assert!(matches!(bed.store.read_inbox(bob.id, entry.id).await, Err(Error::Missing { .. })));
         bed.store.read_inbox(ada.id, entry.id).await.unwrap();
-        assert!(bed.store.inbox(&workspace(), ada.id, 9, None).await.unwrap().items[0].read);
+        assert!(bed.store.inbox(&workspace(), ada.id, 9, None, true).await.unwrap().items[0].read);
         bed.store.archive_inbox(ada.id, entry.id).await.unwrap();
-        assert_eq!(bed.store.inbox(&workspace(), ada.id, 9, None).await.unwrap().items.len(), 3);
-        assert_eq!(bed.store.inbox(&workspace(), bob.id, 9, None).await.unwrap().items, []);
+        assert_eq!(bed.store.inbox(&workspace(), ada.id, 9, None, true).await.unwrap().items.len(), 3);
+        assert_eq!(bed.store.inbox(&workspace(), bob.id, 9, None, true).await.unwrap().items, []);
         bed.sound().await;
     }
 

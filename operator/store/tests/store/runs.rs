@@ -22,6 +22,7 @@ both! {
             state: TaskState::Queued,
             attempt: 0,
             waits_for: None,
+            deferred_until: None,
             succeeded: None,
             failure: None,
             message: None,

@@ -68,6 +68,8 @@ both! {
         assert_eq!(found(&bed, "slow berlin").await, [(1, None)]);
         assert_eq!(found(&bed, "colours berlin").await, []);
         assert_eq!(found(&bed, "logi").await, [], "whole words");
+        assert_eq!(found(&bed, "LOGI* pag*").await, [(two.key.number, None)], "or how they begin");
+        assert_eq!(found(&bed, "*ogin gin*").await, [], "and not how they end");
         let hits = search(&bed, &workspace(), SearchScope::Workspace, "forever").await;
         let wanted = SearchHit {
             issue: one.key,

@@ -180,7 +180,7 @@ both! {
         let scene = Scene::new(bed).await;
         let (bed, ada, key) = (&scene.bed, &scene.ada, &scene.issue.key);
         let say = async |body: String, parent, directory: &Few| {
-            let new = NewComment { body, parent, suppress: Vec::new() };
+            let new = NewComment { body, parent, ..NewComment::default() };
             let foreseen = bed.store.preview_comment(ada, key, &new, directory, at(5)).await.unwrap();
             let posted = bed.store.post_comment(ada, key, new, directory, at(5)).await.unwrap();
             assert_eq!(verdicts(&foreseen.wakes), verdicts(&posted.wakes));

@@ -29,7 +29,7 @@ fn named(member: &Member) -> String {
 async fn told(bed: &Bed, member: &Member) -> Vec<(InboxKind, Option<CommentId>)> {
     let page = bed
         .store
-        .inbox(&workspace(), member.id, 200, None)
+        .inbox(&workspace(), member.id, 200, None, true)
         .await
         .unwrap();
     assert_eq!(page.next, None);

@@ -25,6 +25,8 @@ pub(crate) fn verdicts(wakes: &[WakeOutcome]) -> Vec<(String, &'static str)> {
     let word = |verdict: &WakeVerdict| match verdict {
         WakeVerdict::Queued { .. } => "queued",
         WakeVerdict::Coalesced { .. } => "coalesced",
+        WakeVerdict::Deferred { .. } => "deferred",
+        WakeVerdict::Steered { .. } => "steered",
         WakeVerdict::Blocked { reason } => match reason {
             BlockedReason::NotAvailable => "notAvailable",
             BlockedReason::Suppressed => "suppressed",
@@ -49,6 +51,10 @@ pub(crate) fn task_of(wakes: &[WakeOutcome]) -> TaskId {
     match &wakes[0].verdict {
         WakeVerdict::Queued { task } => task.unwrap(),
         WakeVerdict::Coalesced { task } => *task,
+        WakeVerdict::Deferred { task, .. }
+        | WakeVerdict::Steered {
+            follow_up: task, ..
+        } => task.unwrap(),
         WakeVerdict::Blocked { reason } => panic!("{reason:?}"),
     }
 }
@@ -80,6 +86,10 @@ impl Scene {
         at(self.now)
     }
 
+    pub(crate) fn second(&self) -> i64 {
+        self.now
+    }
+
     pub(crate) fn pass(&mut self, seconds: i64) {
         self.now += seconds;
     }
@@ -94,8 +104,18 @@ impl Scene {
         let new = NewComment {
             body: body.to_owned(),
             parent,
-            suppress: Vec::new(),
+            ..NewComment::default()
         };
+        self.try_post(by, key, new).await
+    }
+
+    pub(crate) async fn try_post(
+        &mut self,
+        by: &Acting,
+        key: &IssueKey,
+        new: NewComment,
+    ) -> Result<Posted, Error> {
+        let body = new.body.clone();
         let now = self.tick();
         // A preview says what the write then does, whatever it is.
         let foreseen = self
@@ -186,7 +206,7 @@ impl Scene {
 
     pub(crate) async fn inbox(&self, member: &Member) -> Vec<InboxEntry> {
         let store = &self.bed.store;
-        let page = store.inbox(&workspace(), member.id, 50, None).await;
+        let page = store.inbox(&workspace(), member.id, 50, None, true).await;
         page.unwrap().items
     }
 

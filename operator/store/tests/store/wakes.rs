@@ -113,7 +113,7 @@ both! {
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
         let both = format!("{} {} {}", to("reviewer"), to("nobody"), to("writer"));
-        let new = NewComment { body: both, parent: None, suppress: vec!["writer".to_owned()] };
+        let new = NewComment { body: both, suppress: vec!["writer".to_owned()], ..NewComment::default() };
         let store = scene.bed.store.clone();
         let now = scene.tick();
         let posted = store.post_comment(&ada, &scene.issue.key, new, &AGENTS, now).await.unwrap();
@@ -216,7 +216,7 @@ both! {
         let mut scene = Scene::new(bed).await;
         let ada = scene.ada.clone();
         let store = scene.bed.store.clone();
-        let new = NewComment { body: to("writer"), parent: None, suppress: vec!["writer".to_owned()] };
+        let new = NewComment { body: to("writer"), suppress: vec!["writer".to_owned()], ..NewComment::default() };
         let posted = store.post_comment(&ada, &scene.issue.key.clone(), new, &AGENTS, scene.tick()).await.unwrap();
         assert_eq!(verdicts(&posted.wakes), [("writer".to_owned(), "suppressed")]);
         for (body, wanted) in [

@@ -1,15 +1,21 @@
 //! How Claude Code is started, and where it keeps its conversations.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::control;
 use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::mcp;
 use crate::adapters::stores::{self, is_uuid};
+use crate::approvals::CLI_SLACK;
 
 /// Tools that wait for someone who is not there, or promise to come back after the process is gone.
 const DISALLOWED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate,Monitor";
+
+/// Wins over the settings in its home and in the working directory, in which an agent could turn hooks off.
+const HOOKS_ON: &str = r#"{"disableAllHooks":false}"#;
 
 /// The frame of the protocol, and the conversation, are ours to choose.
 const RESERVED: &Reserved = &[
@@ -19,6 +25,7 @@ const RESERVED: &Reserved = &[
     ("--input-format", Takes::Value),
     ("--permission-mode", Takes::Value),
     ("--mcp-config", Takes::Value),
+    ("--strict-mcp-config", Takes::Nothing),
     ("--effort", Takes::Value),
     ("--resume", Takes::MaybeValue),
     ("-r", Takes::MaybeValue),
@@ -30,6 +37,9 @@ const RESERVED: &Reserved = &[
 
 /// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
+    // A tool that it may never use it need not know of.
+    let denied = launch.tools.denied_tools();
+    let disallowed = [DISALLOWED].into_iter().chain(denied).collect::<Vec<_>>().join(",");
     let mut args = vec![
         "-p",
         "--output-format",
@@ -40,9 +50,15 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         "--permission-mode",
         "bypassPermissions",
         "--disallowedTools",
-        DISALLOWED,
+        &disallowed,
     ];
+    if !launch.tools.is_empty() {
+        args.extend(["--settings", HOOKS_ON]);
+    }
     args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--effort", launch.thinking.as_deref()));
+    let turns = launch.max_turns.map(|turns| turns.to_string());
+    args.extend(option("--max-turns", turns.as_deref()));
     args.extend(option("--resume", launch.resume.as_deref()));
     let mut env = vec![
         ("DISABLE_AUTOUPDATER", "1"),
@@ -54,13 +70,30 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // Without it the CLI refuses to bypass permissions as root; the pod is the sandbox.
         env.push(("IS_SANDBOX", "1"));
     }
-    let mut stdin = control::initialize();
+    if let Some(tier) = &launch.service_tier {
+        // There is no flag, and no other provider that it knows has tiers.
+        env.push(("ANTHROPIC_BEDROCK_SERVICE_TIER", tier));
+    }
+    // The list alone counts. Strict without a list would take all servers away.
+    let servers = mcp::file(launch);
+    let own = servers.iter().flat_map(|file| {
+        let path = file.path.display().to_string();
+        ["--strict-mcp-config".to_owned(), "--mcp-config".to_owned(), path]
+    });
+    let mut stdin = if launch.tools.is_empty() {
+        control::initialize()
+    } else {
+        let person = Duration::from_secs(launch.tools.approval_seconds.into());
+        control::initialize_gated((person + CLI_SLACK).as_secs())
+    };
     stdin.extend(control::user_message(&launch.message));
     let parts = Parts {
         program: "claude",
         reserved: RESERVED,
         args,
         env,
+        own: own.collect(),
+        files: servers.into_iter().collect(),
         stdin,
         ..Parts::default()
     };
@@ -106,7 +139,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::testing::{launch, words};
+    use crate::testing::{launch, mcp_servers, words};
 
     const ID: &str = "6b1c1c5e-8a7e-4a3f-9f0e-2d3c4b5a6978";
 
@@ -133,6 +166,27 @@ mod tests {
             format!("/opt/claude wrapped {FIXED} --model m-1 --resume {ID} --add-dir /a b")
         );
         assert_eq!(command_line(&full).notes.len(), 3);
+    }
+
+    #[test]
+    fn options_of_the_agent() {
+        let asked = Launch {
+            thinking: Some("high".to_owned()),
+            service_tier: Some("flex".to_owned()),
+            max_turns: Some(7),
+            args: words(&["--add-dir", "/a"]),
+            custom_args: words(&["--add-dir", "/b", "--strict-mcp-config"]),
+            mcp: Some(mcp_servers()),
+            ..launch()
+        };
+        let line = command_line(&asked);
+        assert_eq!(
+            line.argv.join(" "),
+            format!("claude {FIXED} --effort high --max-turns 7 --add-dir /a --add-dir /b --strict-mcp-config --mcp-config /run/mooring/cli/mcp.json")
+        );
+        assert_eq!((line.notes.len(), line.files.len()), (1, 1));
+        let tier = ("ANTHROPIC_BEDROCK_SERVICE_TIER".to_owned(), "flex".to_owned());
+        assert!(line.env_defaults.contains(&tier));
     }
 
     #[test]

@@ -25,12 +25,19 @@ pub(in crate::adapters) fn user_message(message: &str) -> Vec<u8> {
 /// Asks to be called before each tool, which is the one place where a tool's input can be changed while
 /// permissions are bypassed. The CLI reads its input in order, so the first message may follow at once.
 pub(in crate::adapters) fn initialize() -> Vec<u8> {
+    begin(&json!({"hookCallbackIds": [PRE_TOOL_USE]}))
+}
+
+/// The same, where the answer may be a person's: the CLI waits for so many seconds. One whose hook fails would use the
+/// tool all the same, so it is told not to.
+pub(in crate::adapters) fn initialize_gated(seconds: u64) -> Vec<u8> {
+    begin(&json!({"hookCallbackIds": [PRE_TOOL_USE], "timeout": seconds, "onFailure": "block"}))
+}
+
+fn begin(hook: &Value) -> Vec<u8> {
     request(
         INITIALIZE,
-        &json!({
-            "subtype": "initialize",
-            "hooks": {"PreToolUse": [{"hookCallbackIds": [PRE_TOOL_USE]}]},
-        }),
+        &json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}),
     )
 }
 
@@ -48,15 +55,20 @@ pub(in crate::adapters) fn answer(frame: &Value) -> Option<Vec<u8>> {
         "can_use_tool" => Some(permission(request)),
         _ => None,
     };
-    Some(line(&match response {
-        Some(response) => json!({
-            "type": "control_response",
-            "response": {"subtype": "success", "request_id": id, "response": response},
-        }),
-        None => json!({
+    Some(match response {
+        Some(response) => success(id, &response),
+        None => line(&json!({
             "type": "control_response",
             "response": {"subtype": "error", "request_id": id, "error": "not supported"},
-        }),
+        })),
+    })
+}
+
+/// The answer to the `control_request` with this id.
+pub(super) fn success(id: &str, response: &Value) -> Vec<u8> {
+    line(&json!({
+        "type": "control_response",
+        "response": {"subtype": "success", "request_id": id, "response": response},
     }))
 }
 
@@ -97,7 +109,7 @@ fn permission(request: &Value) -> Value {
 }
 
 /// The input with its tool brought to the foreground; `None` when it is there already.
-fn in_foreground(input: Option<&Value>) -> Option<Value> {
+pub(super) fn in_foreground(input: Option<&Value>) -> Option<Value> {
     const KEY: &str = "run_in_background";
     let mut input = input.filter(|input| flag(input, KEY))?.clone();
     input

@@ -2,13 +2,15 @@
 //! common lies here; each has an adapter of its own beside this folder (protocols, family A).
 //!
 //! [`Transcript`] turns what is said and done into events, [`Meter`] counts tokens, [`verdict`] judges a
-//! `result` frame, [`control`] writes what goes to the CLI.
+//! `result` frame, [`control`] writes what goes to the CLI, [`Gate`] stands before its tools.
 
 pub(super) mod control;
+mod gate;
 
 mod transcript;
 mod usage;
 pub(super) mod verdict;
 
+pub(super) use gate::Gate;
 pub(super) use transcript::Transcript;
 pub(super) use usage::Meter;

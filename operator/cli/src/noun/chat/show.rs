@@ -48,7 +48,11 @@ pub(super) fn sent(sent: &ChatSent) -> String {
         WakeVerdict::Coalesced { task } => {
             format!("task {task}, which has not begun yet, answers this too",)
         }
-        WakeVerdict::Queued { task: None } | WakeVerdict::Blocked { .. } => {
+        // A message to an agent does not wait.
+        WakeVerdict::Queued { task: None }
+        | WakeVerdict::Deferred { .. }
+        | WakeVerdict::Steered { .. }
+        | WakeVerdict::Blocked { .. } => {
             format!("{} is not woken", sent.chat.agent)
         }
     };

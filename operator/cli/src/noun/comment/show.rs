@@ -94,6 +94,7 @@ mod tests {
             revision: 1,
             created: Timestamp::UNIX_EPOCH,
             edited: None,
+            attachments: Vec::new(),
         }
     }
 

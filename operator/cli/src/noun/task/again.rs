@@ -2,10 +2,11 @@
 
 use clap::Args;
 use protocol::TaskId;
-use protocol::board::Retry as How;
+use protocol::board::{Rerun as Later, Retry as How};
 
 use super::run;
 use crate::failure::Failure;
+use crate::noun::when::When;
 use crate::output::Output;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -18,9 +19,19 @@ pub(crate) struct Which {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Rerun {
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    when: When,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Retry {
     #[command(flatten)]
     which: Which,
+    #[command(flatten)]
+    when: When,
     /// Begins a new conversation, on the same files.
     #[arg(long)]
     fresh: bool,
@@ -28,7 +39,7 @@ pub(crate) struct Retry {
 
 /// What is done with it.
 pub(super) enum Deed<'a> {
-    Rerun(&'a Which),
+    Rerun(&'a Rerun),
     Retry(&'a Retry),
     Suspend(&'a Which),
     Resume(&'a Which),
@@ -43,9 +54,20 @@ impl Deed<'_> {
         let session = Session::open(settings).await?;
         let board = session.board()?;
         let shown = match self {
-            Self::Rerun(which) => board.rerun_task(which.id).await?,
-            Self::Retry(Retry { which, fresh }) => {
-                board.retry_task(which.id, &How { fresh: *fresh }).await?
+            Self::Rerun(Rerun { which, when }) => {
+                let later = Later {
+                    wake_at: when.at,
+                    wake_after_seconds: when.after,
+                };
+                board.rerun_task(which.id, &later).await?
+            }
+            Self::Retry(Retry { which, when, fresh }) => {
+                let how = How {
+                    fresh: *fresh,
+                    wake_at: when.at,
+                    wake_after_seconds: when.after,
+                };
+                board.retry_task(which.id, &how).await?
             }
             Self::Suspend(which) => board.suspend_task(which.id).await?,
             Self::Resume(which) => board.resume_task(which.id).await?,

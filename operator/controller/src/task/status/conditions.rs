@@ -1,4 +1,4 @@
-//! The nine conditions of a task.
+//! The ten conditions of a task.
 
 use crds::conditions::{self as merge, Status, Wanted};
 use crds::{AgentTaskStatus, task_condition as kind, task_reason as reason};
@@ -18,6 +18,7 @@ pub(super) fn wanted(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> Vec<
         credential_issued(seen),
         pod_ready(seen, now),
         interrupted(seen),
+        waiting_for_human(seen),
         reconciling(seen),
         finished(seen),
         succeeded(seen),
@@ -39,6 +40,12 @@ pub(super) fn not_run(why: &'static str, message: &str) -> Vec<Wanted> {
             reason::NOT_INTERRUPTED,
             "",
         ),
+        want(
+            kind::WAITING_FOR_HUMAN,
+            Status::False,
+            reason::NOTHING_ASKED,
+            "",
+        ),
         want(kind::RECONCILING, Status::False, why, message),
         not_yet(kind::FINISHED),
         want(kind::SUCCEEDED, Status::Unknown, why, message),
@@ -55,6 +62,7 @@ fn accepted(seen: &Seen, old: &AgentTaskStatus) -> Wanted {
             reason::AGENT_NOT_FOUND,
             reason::RUNTIME_NOT_FOUND,
             reason::RUNTIME_NOT_READY,
+            reason::TOOLS_NOT_ENFORCED,
             reason::NOT_A_WORKSPACE,
         ];
         if let Some((last, why)) =
@@ -95,6 +103,13 @@ fn accepted(seen: &Seen, old: &AgentTaskStatus) -> Wanted {
                 "None of the Runtimes of Agent {agent} is ready; their conditions say why."
             );
             want(Status::False, reason::RUNTIME_NOT_READY, &message)
+        }
+        References::NotEnforced => {
+            let message = format!(
+                "Agent {agent} says which tools it may use, and the coding agent of none of its ready Runtimes can be held \
+                 to that; the Agent's own condition names them."
+            );
+            want(Status::False, reason::TOOLS_NOT_ENFORCED, &message)
         }
     }
 }
@@ -219,6 +234,19 @@ fn interrupted(seen: &Seen) -> Wanted {
             "",
         ),
     }
+}
+
+fn waiting_for_human(seen: &Seen) -> Wanted {
+    let kind = kind::WAITING_FOR_HUMAN;
+    if seen.awaited_tools.is_empty() {
+        return want(kind, Status::False, reason::NOTHING_ASKED, "");
+    }
+    let message = format!(
+        "It waits for a decision on {}: moor approval list -n {}",
+        seen.awaited_tools.join(", "),
+        seen.row.object.namespace
+    );
+    want(kind, Status::True, reason::APPROVAL_PENDING, &message)
 }
 
 fn reconciling(seen: &Seen) -> Wanted {

@@ -23,9 +23,9 @@ pub fn phase_start(row: &TaskRow, attempt: Option<&AttemptRow>) -> Timestamp {
     let since = match row.state {
         TaskState::Claimed | TaskState::Running => attempt.map(|attempt| attempt.claimed_at),
         TaskState::Preparing => attempt.and_then(|attempt| attempt.opened_at),
-        TaskState::Queued | TaskState::Finishing | TaskState::Suspended | TaskState::Finished => {
-            None
-        }
+        // Since its time came; before that, since it was entered.
+        TaskState::Queued => row.fire_at.filter(|_| !row.deferred),
+        TaskState::Finishing | TaskState::Suspended | TaskState::Finished => None,
     };
     since.unwrap_or(row.created_at)
 }
@@ -159,6 +159,21 @@ pub fn not_allowed(
          ask. Have the one who asks added there, then create the AgentTask again."
     );
     not_run(old, generation, task_reason::NOT_ALLOWED, &message, now)
+}
+
+/// The status of an object that is to begin too far ahead.
+#[must_use]
+pub fn start_too_late(
+    old: &AgentTaskStatus,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> AgentTaskStatus {
+    let message = format!(
+        "startAfter is more than {} days after the creation of the task. Create it later, or let an AgentSchedule make \
+         it.",
+        protocol::limits::DEFER_DAYS
+    );
+    not_run(old, generation, task_reason::START_TOO_LATE, &message, now)
 }
 
 /// The status of an object that has a cause and no task: somebody else than Mooring made it.

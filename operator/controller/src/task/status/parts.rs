@@ -76,6 +76,9 @@ pub(super) fn waiting(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> Opt
 }
 
 fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
+    if let Some(until) = seen.row.deferred_until() {
+        return Some(deferred(until));
+    }
     if seen.standing == Standing::Foreign {
         return Some((
             WaitingLimit::Workspace,
@@ -108,6 +111,12 @@ fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
                 format!("No Runtime of Agent {agent} is ready."),
             ));
         }
+        References::NotEnforced => {
+            return Some((
+                WaitingLimit::Reference,
+                format!("No Runtime of Agent {agent} can be held to its tools."),
+            ));
+        }
         References::Found => {}
     }
     match seen.waiting? {
@@ -129,9 +138,15 @@ fn held_by(seen: &Seen) -> Option<(WaitingLimit, String)> {
             let message = format!("{running} pods of the Runtime exist; its maxPods is {max}.");
             Some((WaitingLimit::Runtime, message))
         }
+        Waiting::Deferred { until } => Some(deferred(until)),
         Waiting::Held(held) => Some(held_back(held)),
         Waiting::Next => None,
     }
+}
+
+fn deferred(until: Timestamp) -> (WaitingLimit, String) {
+    let message = format!("Deferred until {}.", ceiled(until));
+    (WaitingLimit::StartTime, message)
 }
 
 /// By what the workspace may have, or all of them.

@@ -14,7 +14,8 @@ use crate::talk::room;
 /// One call, with all it needs, so that it can be made again by who got no answer.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
-    Post(Box<Acting>, String, Option<CommentId>),
+    /// With the second before which nobody is woken.
+    Post(Box<Acting>, String, Option<CommentId>, Option<i64>),
     Edit(Box<Acting>, CommentId, String),
     Delete(Box<Acting>, CommentId),
     Claim,
@@ -22,6 +23,7 @@ pub(super) enum Call {
     Verdict(AttemptId, bool),
     Release(AttemptId),
     Stop(TaskId),
+    Fire(TaskId),
 }
 
 pub(super) enum Answer {
@@ -51,11 +53,12 @@ pub(super) async fn make(
 ) -> Result<Answer, Error> {
     let time = at(now);
     Ok(match call {
-        Call::Post(by, body, parent) => {
+        Call::Post(by, body, parent, wake_at) => {
             let new = NewComment {
                 body,
                 parent,
-                suppress: Vec::new(),
+                wake_at: wake_at.map(at),
+                ..NewComment::default()
             };
             Answer::Posted(Box::new(
                 store
@@ -94,6 +97,10 @@ pub(super) async fn make(
             Ok(_) | Err(Error::Conflict { .. }) => Answer::Done,
             Err(error) => return Err(error),
         },
+        Call::Fire(task) => {
+            store.fire(task, time).await?;
+            Answer::Done
+        }
         Call::Stop(task) => match store
             .end_unclaimed(task, failed(FailureClass::Cancelled), time)
             .await

@@ -20,6 +20,8 @@ struct Known {
     /// Whom it must reach.
     names: BTreeSet<String>,
     alive: bool,
+    /// The second before which nobody is to be woken by it.
+    wake_at: i64,
 }
 
 pub(super) struct Life {
@@ -147,7 +149,7 @@ impl Life {
     /// Nobody knows what became of a call: who made it looks.
     async fn look(&mut self, call: Call) {
         match &call {
-            Call::Post(by, body, _) => {
+            Call::Post(by, body, _, wake_at) => {
                 let query = CommentQuery {
                     limit: Some(200),
                     ..CommentQuery::default()
@@ -170,6 +172,7 @@ impl Life {
                         by: (**by).clone(),
                         names,
                         alive: true,
+                        wake_at: wake_at.unwrap_or(0),
                     });
                 }
             }
@@ -190,6 +193,7 @@ impl Life {
             | Call::Open(..)
             | Call::Verdict(..)
             | Call::Release(..)
+            | Call::Fire(..)
             | Call::Stop(..) => {
                 let (store, key) = (self.bed().store.clone(), self.bed().key.clone());
                 let answer = make(store, key, self.issue.clone(), call.clone(), self.now)
@@ -202,7 +206,7 @@ impl Life {
 
     async fn learn(&mut self, call: &Call, answer: Answer) {
         match (call, answer) {
-            (Call::Post(by, body, _), Answer::Posted(posted)) => {
+            (Call::Post(by, body, _, wake_at), Answer::Posted(posted)) => {
                 let mut names = named(body);
                 for wake in &posted.wakes {
                     if matches!(wake.verdict, WakeVerdict::Blocked { .. }) {
@@ -217,6 +221,7 @@ impl Life {
                     by: (**by).clone(),
                     names,
                     alive: true,
+                    wake_at: wake_at.unwrap_or(0),
                 });
             }
             (Call::Edit(_, id, body), Answer::Posted(_)) => {
@@ -234,12 +239,33 @@ impl Life {
                     .unwrap()
                     .alive = false;
             }
-            (Call::Claim, Answer::Claimed(claimed)) => self.attempts.extend(claimed),
+            (Call::Claim, Answer::Claimed(claimed)) => {
+                if let Some(attempt) = claimed {
+                    self.comes_in_time(attempt).await;
+                    self.attempts.push(attempt);
+                }
+            }
             (Call::Open(attempt), Answer::Opened(Opened::First | Opened::Again)) => {
                 self.hear(*attempt).await
             }
             _ => {}
         }
+    }
+
+    /// Something of what a task was woken by was to be heard by now.
+    async fn comes_in_time(&self, attempt: AttemptId) {
+        let cause = self.bed().store.cause(attempt.task).await.unwrap().unwrap();
+        let comments = cause.comment.into_iter().chain(cause.coalesced);
+        let time = |id| {
+            let known = self.comments.iter().find(|known| known.id == id);
+            known.map_or(0, |known| known.wake_at)
+        };
+        let earliest = comments.map(|comment| time(comment.id)).min();
+        assert!(
+            earliest.is_none_or(|at| at <= self.now),
+            "{attempt:?} came at {} and not at {earliest:?}",
+            self.now
+        );
     }
 
     /// What the package of an open task says.
@@ -279,7 +305,7 @@ impl Life {
     pub(super) async fn step(&mut self, step: Step) {
         let pick = |which: usize, of: usize| (of > 0).then(|| which % of.max(1));
         match step {
-            Step::Say(who, bits, thread) => {
+            Step::Say(who, bits, thread, later) => {
                 let parent = thread.and_then(|which| pick(which, self.comments.len()));
                 let parent = parent
                     .map(|at| &self.comments[at])
@@ -290,6 +316,7 @@ impl Life {
                     Box::new(self.people[usize::from(who)].clone()),
                     body(self.written, &names(bits)),
                     parent,
+                    later.map(|seconds| self.now + i64::from(seconds)),
                 );
                 self.call(call).await;
             }
@@ -320,6 +347,12 @@ impl Life {
             }
             Step::Claim => self.call(Call::Claim).await,
             Step::Fault(fault) => self.armed.store(fault, Ordering::Release),
+            Step::Fire(which) => {
+                let open = self.bed().store.open_tasks(None, 200).await.unwrap();
+                if let Some(at) = pick(which, open.len()) {
+                    self.call(Call::Fire(open[at])).await;
+                }
+            }
             Step::Stop(which) => {
                 let open = self.bed().store.open_tasks(None, 200).await.unwrap();
                 let Some(at) = pick(which, open.len()) else {
@@ -378,6 +411,7 @@ impl Life {
                     Box::new(acting_agent(&agent, attempt.task)),
                     text,
                     parent,
+                    None,
                 ))
                 .await;
             }
@@ -400,6 +434,7 @@ impl Life {
             | Step::Finish(..)
             | Step::Release(_)
             | Step::Stop(_)
+            | Step::Fire(_)
             | Step::Fault(_) => {}
         }
     }
@@ -407,6 +442,11 @@ impl Life {
     /// Works until nothing is left to do.
     pub(super) async fn drain(&mut self) {
         self.armed.store(0, Ordering::Release);
+        // All times come.
+        self.now += 100;
+        for task in self.bed().store.open_tasks(None, 200).await.unwrap() {
+            self.call(Call::Fire(task)).await;
+        }
         for _ in 0..200 {
             for attempt in self.attempts.clone() {
                 self.work(Step::Open(0), attempt).await;

@@ -24,8 +24,9 @@ const PENS: &str = "[pens](mention://team/pens) please";
 /// What somebody wants to do; which one is meant is chosen among what there is then.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A person writes: which person, whom it names (bits), in which thread (or a new one).
-    Say(bool, u8, Option<usize>),
+    /// A person writes: which person, whom it names (bits), in which thread (or a new one), and in how many seconds
+    /// that is to be heard.
+    Say(bool, u8, Option<usize>, Option<u8>),
     /// A person changes what it names.
     Edit(usize, u8),
     /// A person deletes a comment.
@@ -38,6 +39,8 @@ enum Step {
     Release(usize),
     /// A person stops a task that nobody has claimed.
     Stop(usize),
+    /// It is looked whether a task's time has come.
+    Fire(usize),
     /// The next write goes wrong.
     Fault(u8),
 }
@@ -45,7 +48,8 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let which = 0..16_usize;
     prop_oneof![
-        6 => (any::<bool>(), 1..4_u8, proptest::option::weighted(0.7, which.clone())).prop_map(|(who, names, thread)| Step::Say(who, names, thread)),
+        6 => (any::<bool>(), 1..4_u8, proptest::option::weighted(0.7, which.clone()), proptest::option::weighted(0.3, 1..20_u8))
+            .prop_map(|(who, names, thread, later)| Step::Say(who, names, thread, later)),
         3 => (which.clone(), 0..4_u8).prop_map(|(which, names)| Step::Edit(which, names)),
         2 => which.clone().prop_map(Step::Delete),
         3 => (which.clone(), any::<bool>()).prop_map(|(which, names)| Step::Answer(which, names)),
@@ -53,8 +57,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => which.clone().prop_map(Step::Open),
         4 => (which.clone(), proptest::bool::weighted(0.8)).prop_map(|(which, well)| Step::Finish(which, well)),
         4 => which.clone().prop_map(Step::Release),
-        1 => which.prop_map(Step::Stop),
-        2 => (1..4_u8).prop_map(Step::Fault),
+        1 => which.clone().prop_map(Step::Stop),
+        2 => which.prop_map(Step::Fire),
+        3 => (1..4_u8).prop_map(Step::Fault),
     ]
 }
 

@@ -1,0 +1,283 @@
+//! What stands before each use of a tool, where the Agent says which it may use.
+//!
+//! Permissions are bypassed, so the CLI asks nobody by itself; but it calls our hook before every tool, and waits for the
+//! answer. What a person approved is given back as the tool's input: nothing else runs, whatever was changed meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use protocol::FailureClass;
+use protocol::tools::{Judgement, ToolPolicy};
+use serde_json::{Value, json};
+
+use super::control;
+use crate::adapter::Output;
+use crate::adapters::ending::Fault;
+use crate::adapters::frame::{flag, list, text};
+
+/// Calls that are told apart. A turn with more of them ends: nobody could say any more that each was looked at.
+const CALLS: usize = 16_384;
+
+/// The gate of one run. Without a policy it is open and sees nothing.
+#[derive(Debug, Default)]
+pub(in crate::adapters) struct Gate {
+    policy: ToolPolicy,
+    /// Questions that wait, by the id of the CLI's request.
+    open: BTreeMap<String, Held>,
+    /// Calls that came by here.
+    seen: BTreeSet<String>,
+    /// What a person approved, by the call. Asked about it in another way, the CLI hears the same.
+    approved: BTreeMap<String, Value>,
+}
+
+/// A use of a tool that waits for its answer.
+#[derive(Debug)]
+struct Held {
+    way: Way,
+    call: String,
+    input: Value,
+}
+
+/// In which way the CLI asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Hook,
+    Permission,
+}
+
+impl Gate {
+    /// For one run.
+    pub(in crate::adapters) fn new(policy: ToolPolicy) -> Self {
+        Self {
+            policy,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a request of the CLI. False when it is none of a tool, or the tool may be used: then it is answered as if
+    /// there were no gate.
+    pub(in crate::adapters) fn takes(&mut self, frame: &Value, out: &mut Vec<Output>) -> bool {
+        let Some((id, way, tool, call, input)) = self.asked(frame) else {
+            return false;
+        };
+        if self.seen.len() < CALLS {
+            self.seen.insert(call.to_owned());
+        }
+        let input = control::in_foreground(Some(input)).unwrap_or_else(|| input.clone());
+        let held = Held {
+            way,
+            call: call.to_owned(),
+            input,
+        };
+        match self.policy.judge(tool, &held.input) {
+            Judgement::Allow => false,
+            Judgement::Deny(why) => {
+                out.push(Output::Write(held.answer(id, false, Some(&why))));
+                true
+            }
+            Judgement::Ask(_) if self.approved.get(call) == Some(&held.input) => {
+                out.push(Output::Write(held.answer(id, true, None)));
+                true
+            }
+            Judgement::Ask(why) => {
+                out.push(Output::Ask {
+                    id: id.to_owned(),
+                    tool: tool.to_owned(),
+                    input: held.input.clone(),
+                    why: Some(why),
+                });
+                self.open.insert(id.to_owned(), held);
+                true
+            }
+        }
+    }
+
+    /// The answer for the CLI, of a question that waits.
+    pub(in crate::adapters) fn decide(
+        &mut self,
+        id: &str,
+        allow: bool,
+        why: Option<&str>,
+    ) -> Option<Vec<u8>> {
+        let held = self.open.remove(id)?;
+        let answer = held.answer(id, allow, why);
+        if allow && self.approved.len() < CALLS {
+            self.approved.insert(held.call, held.input);
+        }
+        Some(answer)
+    }
+
+    /// The CLI takes a question back.
+    pub(in crate::adapters) fn cancelled(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        let id = text(frame, "request_id");
+        if self.open.remove(id).is_some() {
+            out.push(Output::Withdrawn { id: id.to_owned() });
+        }
+    }
+
+    /// Looks for tools in a `user` frame that did something without having come by here: hooks can be turned off by what
+    /// lies in an agent's home, and then nothing holds it to its tools any more.
+    pub(in crate::adapters) fn passed_by(&self, frame: &Value) -> Option<Fault> {
+        if self.policy.is_empty() {
+            return None;
+        }
+        let message = frame.get("message").unwrap_or(&Value::Null);
+        let unseen = list(message, "content").iter().find(|block| {
+            text(block, "type") == "tool_result"
+                && !flag(block, "is_error")
+                && !self.seen.contains(text(block, "tool_use_id"))
+        })?;
+        let call = text(unseen, "tool_use_id");
+        let message = format!(
+            "a tool was used without being looked at first (call {call}), so the agent cannot be held to its tools: look \
+             for settings in its home that turn hooks off"
+        );
+        Some(Fault::new(FailureClass::CliCrashed, message))
+    }
+
+    fn asked<'f>(&self, frame: &'f Value) -> Option<(&'f str, Way, &'f str, &'f str, &'f Value)> {
+        if self.policy.is_empty() {
+            return None;
+        }
+        let id = frame.get("request_id").and_then(Value::as_str)?;
+        let request = frame.get("request")?;
+        let (way, of, name, input) = match text(request, "subtype") {
+            "hook_callback" => {
+                let of = request.get("input")?;
+                if text(of, "hook_event_name") != "PreToolUse" {
+                    return None;
+                }
+                (Way::Hook, of, "tool_name", "tool_input")
+            }
+            "can_use_tool" => (Way::Permission, request, "tool_name", "input"),
+            _ => return None,
+        };
+        let input = of.get(input).unwrap_or(&Value::Null);
+        Some((id, way, text(of, name), text(of, "tool_use_id"), input))
+    }
+}
+
+impl Held {
+    fn answer(&self, id: &str, allow: bool, why: Option<&str>) -> Vec<u8> {
+        let why = why.unwrap_or("it may not be used");
+        let response = match (self.way, allow) {
+            (Way::Hook, true) => json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": self.input,
+            }}),
+            (Way::Hook, false) => json!({"hookSpecificOutput": {
+                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why,
+            }}),
+            (Way::Permission, true) => json!({"behavior": "allow", "updatedInput": self.input}),
+            (Way::Permission, false) => json!({"behavior": "deny", "message": why}),
+        };
+        control::success(id, &response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        Gate::new(ToolPolicy {
+            deny: words(&["WebFetch"]),
+            require_approval: words(&["Bash(git push:*)"]),
+            approval_seconds: 60,
+            ..ToolPolicy::default()
+        })
+    }
+
+    fn hook(id: &str, call: &str, tool: &str, input: &Value) -> Value {
+        json!({"type": "control_request", "request_id": id, "request": {"subtype": "hook_callback", "input": {
+            "hook_event_name": "PreToolUse", "tool_name": tool, "tool_use_id": call, "tool_input": input,
+        }}})
+    }
+
+    fn written(out: &[Output]) -> Value {
+        let [Output::Write(line)] = out else {
+            panic!("{out:?}")
+        };
+        serde_json::from_slice::<Value>(line).unwrap()["response"]["response"].clone()
+    }
+
+    #[test]
+    fn what_is_denied_is_refused_and_what_is_neither_passes() {
+        let mut gate = gate();
+        let mut out = Vec::new();
+        let push = json!({"command": "git status"});
+        assert!(!gate.takes(&hook("1", "a", "Bash", &push), &mut out));
+        assert_eq!(out, []);
+        assert!(gate.takes(&hook("2", "b", "WebFetch", &json!({"url": "x"})), &mut out));
+        let refused = &written(&out)["hookSpecificOutput"];
+        assert_eq!(refused["permissionDecision"], "deny");
+        assert!(refused["permissionDecisionReason"].as_str().unwrap().contains("WebFetch is denied"));
+    }
+
+    #[test]
+    fn what_was_approved_is_what_runs() {
+        let push = json!({"command": "git push", "run_in_background": true});
+        let shown = json!({"command": "git push", "run_in_background": false});
+        for allow in [true, false] {
+            let mut gate = gate();
+            let mut out = Vec::new();
+            assert!(gate.takes(&hook("1", "a", "Bash", &push), &mut out));
+            let [Output::Ask { id, tool, input, .. }] = &out[..] else {
+                panic!("{out:?}")
+            };
+            assert_eq!((id.as_str(), tool.as_str(), input), ("1", "Bash", &shown));
+            let answer = gate.decide("1", allow, Some("ada said so")).unwrap();
+            let answer = &written(&[Output::Write(answer)])["hookSpecificOutput"];
+            if allow {
+                assert_eq!((&answer["permissionDecision"], &answer["updatedInput"]), (&json!("allow"), &shown));
+            } else {
+                assert_eq!((&answer["permissionDecision"], &answer["permissionDecisionReason"]), (&json!("deny"), &json!("ada said so")));
+            }
+            assert_eq!(gate.decide("1", true, None), None, "once");
+        }
+    }
+
+    #[test]
+    fn another_input_is_asked_about_again() {
+        let mut gate = gate();
+        let permission = |id: &str, command: &str| {
+            json!({"type": "control_request", "request_id": id, "request": {
+                "subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "a", "input": {"command": command},
+            }})
+        };
+        let mut out = Vec::new();
+        gate.takes(&hook("1", "a", "Bash", &json!({"command": "git push"})), &mut out);
+        gate.decide("1", true, None).unwrap();
+        out.clear();
+        assert!(gate.takes(&permission("2", "git push"), &mut out));
+        assert_eq!(written(&out)["behavior"], "allow");
+        out.clear();
+        assert!(gate.takes(&permission("3", "git push --force"), &mut out));
+        assert!(matches!(&out[..], [Output::Ask { id, .. }] if id == "3"), "{out:?}");
+    }
+
+    #[test]
+    fn what_is_taken_back_waits_no_more() {
+        let mut gate = gate();
+        let mut out = Vec::new();
+        gate.takes(&hook("1", "a", "Bash", &json!({"command": "git push"})), &mut out);
+        out.clear();
+        for _ in 0..2 {
+            gate.cancelled(&json!({"type": "control_cancel_request", "request_id": "1"}), &mut out);
+        }
+        assert_eq!(out, [Output::Withdrawn { id: "1".to_owned() }]);
+        assert_eq!(gate.decide("1", true, None), None);
+    }
+
+    #[test]
+    fn a_tool_that_came_past_the_gate_ends_the_run() {
+        let result = |call: &str, is_error: bool| {
+            json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, "is_error": is_error}]}})
+        };
+        let mut gate = gate();
+        gate.takes(&hook("1", "a", "Read", &Value::Null), &mut Vec::new());
+        assert!(gate.passed_by(&result("a", false)).is_none());
+        assert!(gate.passed_by(&result("b", true)).is_none(), "it did nothing");
+        assert!(gate.passed_by(&result("b", false)).is_some());
+        assert!(Gate::default().passed_by(&result("b", false)).is_none());
+    }
+}
