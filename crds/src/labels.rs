@@ -38,6 +38,10 @@ pub const MANAGER: &str = "mooring";
 pub const COMPONENT: &str = "app.kubernetes.io/component";
 /// The value of [`COMPONENT`] on a task's pod.
 pub const RUNNER: &str = "runner";
+/// The value of [`COMPONENT`] on a pod that asks the program of a Runtime for its version.
+pub const PROBE: &str = "probe";
+/// On a pod that asks a program: what of its Runtime the answer is for; an annotation.
+pub const PROBED: &str = "mooring.dev/probed";
 
 /// On a volume claim: which generation of the session's volume it is.
 pub const GENERATION: &str = "mooring.dev/generation";

@@ -7,11 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LocalRef, McpServer};
 
+mod cli;
 mod env;
 mod pod;
 mod provider;
 mod settings;
 
+pub use cli::{CliFinding, CliImage, CliStatus};
 pub use env::{ConfigMapKeyRef, EnvFromSource, EnvValueSource, EnvVar, SecretKeyRef};
 pub use pod::{PodSettings, Resources, Toleration, TolerationEffect, TolerationOperator};
 pub use provider::Provider;
@@ -34,6 +36,7 @@ pub use settings::{AllowedPeer, Capacity, Defaults, Egress, Network, Timeouts, W
     printcolumn(name = "Provider", type_ = "string", json_path = ".spec.provider"),
     printcolumn(name = "Ready", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].status"#),
     printcolumn(name = "Reason", type_ = "string", json_path = r#".status.conditions[?(@.type=="Ready")].reason"#),
+    printcolumn(name = "Version", type_ = "string", json_path = ".status.cli.version"),
     printcolumn(name = "Max", type_ = "integer", json_path = ".spec.capacity.maxPods"),
     printcolumn(name = "Egress", type_ = "string", json_path = ".spec.network.egress"),
     printcolumn(name = "Image", type_ = "string", json_path = ".spec.image", priority = 1),
@@ -57,6 +60,9 @@ pub struct RuntimeSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[serde(default)]
     pub image_pull_secrets: Vec<LocalRef>,
+    /// cliImage is a second image that is mounted and not run: the CLI comes from there, and image can be any image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli_image: Option<CliImage>,
     /// command starts the CLI inside the image, not the runner. Empty means the provider's usual command.
     #[schemars(length(max = 16), inner(length(min = 1, max = 1024)))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
@@ -132,6 +138,9 @@ pub struct RuntimeStatus {
     #[schemars(schema_with = "crate::conditions::list_schema")]
     #[serde(default)]
     pub conditions: Vec<Condition>,
+    /// cli is what is known of the coding agent's program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cli: Option<CliStatus>,
 }
 
 /// Reasons of a Runtime's `Ready`.
@@ -142,6 +151,18 @@ pub mod reason {
     pub const PROVIDER_NOT_SUPPORTED: &str = "ProviderNotSupported";
     /// The network policies could not be made, so no pod is. The message holds the apiserver's words.
     pub const NETWORK_POLICY_FAILED: &str = "NetworkPolicyFailed";
+    /// The image has no program of the name. The message holds the command that names another, or the line that installs it.
+    pub const CLI_MISSING: &str = "CliMissing";
+    /// The program cannot be executed: rights, architecture, or something that it needs to start is not in the image.
+    pub const CLI_NOT_EXECUTABLE: &str = "CliNotExecutable";
+    /// The program is older than what the runner drives. The message holds the line that installs a newer one.
+    pub const CLI_TOO_OLD: &str = "CliTooOld";
+    /// The program was started to tell its version and failed. The message holds what it said.
+    pub const CLI_FAILED: &str = "CliFailed";
+    /// The image cannot be pulled. Tasks are begun all the same, since a node may have it.
+    pub const IMAGE_PULL_FAILED: &str = "ImagePullFailed";
+    /// The pod that was to ask the program for its version did not start. Tasks are begun all the same.
+    pub const CLI_NOT_ASKED: &str = "CliNotAsked";
     /// The namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
 }

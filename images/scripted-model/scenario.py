@@ -2,12 +2,14 @@
 
 A scenario file maps names to turns, `{"NAME": {"turns": [TURN, ...]}, "side_text": "..."}`. The newest message of the
 user that holds `[scenario:NAME]` picks the scenario, `default` where none does; the number of tool results after that
-message picks the turn. A request that offers no tools while the scenario uses some is a side request (a title, a
+message picks the turn. A message may also spell the turns out itself, in lines that begin with `do:` (see `dictated`); they
+count also where they are quoted. A request that offers no tools while the scenario uses some is a side request (a title, a
 summary) and is answered with `side_text`.
 """
 import json
 import re
 
+LINE = re.compile(r"^(?:> ?)*(do|remember): ?(.*)$", re.MULTILINE)
 MARKER = re.compile(r"\[scenario:([A-Za-z0-9_.-]+)\]")
 
 
@@ -20,6 +22,31 @@ def text_of(content):
     if isinstance(content, dict):
         return text_of(content.get("text") or content.get("content"))
     return ""
+
+
+def dictated(lines, words):
+    """The turns that the lines of a message spell out, as the stand-in of `images/fakes` reads them.
+
+    `run COMMAND` is a tool call, `think TEXT` and `sleep SECONDS` go before the next step, `answer TEXT` or `recall`, which
+    says every word that `remember: WORD` gave so far, is the end.
+    """
+    turns, before, end = [], {}, "Done."
+    for line in lines:
+        verb, _, argument = line.partition(" ")
+        if argument.startswith('"'):
+            argument = json.loads(argument)
+        if verb == "think":
+            before["thinking"] = argument
+        elif verb == "sleep":
+            before["delay_ms"] = int(float(argument) * 1000)
+        elif verb == "run":
+            turns.append(dict(before, tools=[{"do": "shell", "command": argument}]))
+            before = {}
+        elif verb == "answer":
+            end = argument
+        elif verb == "recall":
+            end = " ".join(words) or "nothing"
+    return turns + [dict(before, text=end)]
 
 
 def said(messages):
@@ -42,15 +69,20 @@ class Scenarios:
 
     def turn(self, request):
         """The name of the scenario that a request asks for, and the turn that answers it."""
-        name, results = "default", 0
+        name, results, script, words = "default", 0, None, []
         for who, text in said(request.get("messages") or []):
             markers = MARKER.findall(text) if who == "user" else []
+            lines = LINE.findall(text) if who == "user" else []
+            words += [word for kind, word in lines if kind == "remember"]
+            steps = [step for kind, step in lines if kind == "do"]
             if markers:
-                name, results = markers[-1], 0
+                name, results, script = markers[-1], 0, None
+            elif steps:
+                name, results, script = "dictated", 0, steps
             results += who == "result"
-        if name not in self.by_name:
+        if script is None and name not in self.by_name:
             return name, {"text": "There is no scenario %s." % name}
-        turns = self.by_name[name]["turns"]
+        turns = self.by_name[name]["turns"] if script is None else dictated(script, words)
         if not request.get("tools") and any(turn.get("tools") for turn in turns):
             return name, {"text": self.side_text}
         for turn in turns[:-1]:

@@ -238,6 +238,7 @@ fn context(
                 port: settings.api_address.port(),
             },
             max_pods: settings.max_pods(),
+            probe: settings.probe_runtimes,
         },
     })
 }

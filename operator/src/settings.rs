@@ -88,6 +88,9 @@ pub(crate) struct RunSettings {
     /// limits allow.
     #[arg(long, env = "MOORING_MAX_PODS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100_000))]
     max_pods: u32,
+    /// Whether the program of each Runtime is asked for its version, by a short pod without token and network.
+    #[arg(long, env = "MOORING_PROBE_RUNTIMES", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) probe_runtimes: bool,
     #[command(flatten)]
     pub(crate) guards: Guards,
     #[command(flatten)]

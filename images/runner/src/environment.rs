@@ -5,6 +5,9 @@ use std::ffi::OsString;
 
 use protocol::paths;
 
+use serde_json::{Map, Value};
+
+use crate::adapter::{CommandLine, JsonVariable};
 use crate::layout::Layout;
 use crate::redact::SHORTEST;
 
@@ -16,6 +19,9 @@ const NESTED: &[&str] = &[
     "CLAUDE_CODE_SESSION_ID",
     "CLAUDE_CODE_SSE_PORT",
 ];
+
+/// What the variables begin with in which values for MCP servers come.
+const MCP: &str = "MOORING_MCP_";
 
 /// Names whose values are never secret, and too ordinary to be taken out of texts.
 const ORDINARY: &[&str] = &[
@@ -47,7 +53,7 @@ const ORDINARY: &[&str] = &[
 ];
 
 /// The variables of a container.
-#[derive(Clone)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<String, String>);
 
 impl std::fmt::Debug for Environment {
@@ -89,7 +95,8 @@ impl Environment {
         variables.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
 
         let path = self.0.get("PATH").map_or(DEFAULT_PATH, String::as_str);
-        let path = format!("{}:{path}", layout.bin.display());
+        // Programs of an image that is mounted beside come before those of the pod's own.
+        let path = format!("{}:{}:{path}", layout.bin.display(), layout.cli_bin.display());
         for (name, value) in [
             ("PATH", path),
             ("HOME", layout.home.display().to_string()),
@@ -113,6 +120,26 @@ impl Environment {
         self
     }
 
+    /// The same with what a command line asks for beside its defaults.
+    ///
+    /// # Errors
+    /// When JSON is to be put into a variable that holds something else.
+    pub fn for_line(mut self, line: &CommandLine) -> Result<Self, String> {
+        self.0.extend(line.env.0.iter().cloned());
+        if let Some(JsonVariable { name, value }) = &line.env_json {
+            let mut json = match self.0.get(name) {
+                Some(given) => serde_json::from_str(given)
+                    .ok()
+                    .filter(Value::is_object)
+                    .ok_or_else(|| format!("the variable {name} of the Runtime or the Agent holds no JSON object: the MCP servers cannot be put into it"))?,
+                None => Value::Object(Map::new()),
+            };
+            merge(&mut json, value);
+            self.0.insert(name.clone(), json.to_string());
+        }
+        Ok(self)
+    }
+
     /// Name and value of each.
     #[must_use]
     pub fn variables(&self) -> &BTreeMap<String, String> {
@@ -120,11 +147,25 @@ impl Environment {
     }
 }
 
+/// Puts one object into another; what is in both and no object is the second one's.
+fn merge(one: &mut Value, other: &Value) {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            for (key, value) in other {
+                merge(one.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (one, other) => one.clone_from(other),
+    }
+}
+
 /// What shells look through when nothing is set.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 fn is_ordinary(name: &str, value: &str) -> bool {
-    let of_cluster = name.starts_with("KUBERNETES_") || name.starts_with("MOORING_");
+    // What MCP servers are given comes under names of ours, and is as secret as all else.
+    let ours = name.starts_with("MOORING_") && !name.starts_with(MCP);
+    let of_cluster = name.starts_with("KUBERNETES_") || ours;
     let names_model = name.ends_with("_MODEL");
     // An address is no secret unless it carries one: a login, a query, or a path that nobody would guess.
     let is_short = |part: &str| part.len() < 16;
@@ -161,6 +202,7 @@ mod tests {
             ("ANTHROPIC_MODEL", "claude-opus-5-5"),
             ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
             ("MOORING_API", "https://api:8443"),
+            ("MOORING_MCP_0A1B", "token-of-a-server"),
             ("LC_ALL", "en_GB.UTF-8"),
             ("GREETING", "hello world"),
         ]);
@@ -171,10 +213,38 @@ mod tests {
                 "sk-ant-12345",
                 "postgres://me:pass@db/x",
                 "hello world",
-                "https://hooks/services/T0/qX5rTz81LmPw0aVb"
+                "https://hooks/services/T0/qX5rTz81LmPw0aVb",
+                "token-of-a-server"
             ]
         );
         assert!(!format!("{environment:?}").contains("sk-ant"));
+    }
+
+    #[test]
+    fn a_command_line_puts_its_own_over_what_is_there() {
+        let line = CommandLine {
+            env: crate::mcp::Values(vec![("TOKEN".to_owned(), "ours".to_owned())]),
+            env_json: Some(JsonVariable {
+                name: "CONFIG".to_owned(),
+                value: serde_json::json!({"mcp": {"a": 1}}),
+            }),
+            ..CommandLine::default()
+        };
+        let given = environment(&[
+            ("TOKEN", "theirs"),
+            ("CONFIG", r#"{"x": 1, "mcp": {"a": 0, "b": 2}}"#),
+        ]);
+        let put = given.for_line(&line).unwrap();
+        assert_eq!(put.variables()["TOKEN"], "ours");
+        let config: Value = serde_json::from_str(&put.variables()["CONFIG"]).unwrap();
+        assert_eq!(config, serde_json::json!({"x": 1, "mcp": {"a": 1, "b": 2}}));
+
+        let put = environment(&[]).for_line(&line).unwrap();
+        assert_eq!(put.variables()["CONFIG"], r#"{"mcp":{"a":1}}"#);
+        let error = environment(&[("CONFIG", "// no")])
+            .for_line(&line)
+            .unwrap_err();
+        assert!(error.starts_with("the variable CONFIG"), "{error}");
     }
 
     #[test]
@@ -189,6 +259,7 @@ mod tests {
             ("CLAUDE_CODE_MAX_RETRIES", "1"),
             ("MOORING_API", "https://other"),
             ("MOORING_LOG", "debug"),
+            ("MOORING_MCP_0A1B", "token-of-a-server"),
             ("NO_COLOR", "0"),
         ]);
         let defaults = [("NO_COLOR", "1"), ("IS_SANDBOX", "1")]

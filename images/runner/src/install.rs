@@ -44,7 +44,13 @@ pub fn install(install: &Install) -> io::Result<()> {
     }
     let passwd = passwd(install.uid, install.gid);
     files::replace(&install.dir.join(paths::PASSWD), passwd.as_bytes(), 0o644)?;
+    files::replace(&install.dir.join(paths::PROFILE), profile().as_bytes(), 0o644)?;
     files::replace(&etc.join("group"), group(install.gid).as_bytes(), 0o644)
+}
+
+/// Some agents run their commands in login shells, which forget the `PATH` that they were given.
+fn profile() -> String {
+    format!("export PATH=\"{}:{}:$PATH\"\n", paths::BIN, paths::CLI_BIN)
 }
 
 fn passwd(uid: u32, gid: u32) -> String {
@@ -74,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_user_has_a_name_and_a_home() {
-        insta::assert_snapshot!(format!("{}---\n{}", passwd(10001, 10002), group(10002)));
+        insta::assert_snapshot!(format!("{}---\n{}---\n{}", passwd(10001, 10002), group(10002), profile()));
         assert!(!passwd(0, 0).contains("agent"));
     }
 }

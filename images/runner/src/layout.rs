@@ -26,10 +26,14 @@ pub struct Layout {
     pub token_file: PathBuf,
     /// Where the agent finds the CA.
     pub ca_file: PathBuf,
+    /// For files of the CLI that hold secrets, in memory.
+    pub private: PathBuf,
     /// Where the kubelet mounts skills.
     pub skills: PathBuf,
     /// Programs, put on `PATH`.
     pub bin: PathBuf,
+    /// Programs of the image that is mounted beside, where there is one, on `PATH` too.
+    pub cli_bin: PathBuf,
     /// The container's control groups.
     pub cgroup: PathBuf,
     /// Where the kubelet reads the termination message.
@@ -50,8 +54,10 @@ impl Layout {
             git_secrets: at(paths::GIT_SECRETS),
             token_file: at(paths::TOKEN_FILE),
             ca_file: at(paths::CA_FILE),
+            private: at(paths::PRIVATE),
             skills: at(paths::SKILLS),
             bin: at(paths::BIN),
+            cli_bin: at(paths::CLI_BIN),
             cgroup: at(CGROUP),
             termination_log: at(paths::TERMINATION_LOG),
         }

@@ -8,6 +8,7 @@ use clap::{Parser, Subcommand};
 use runner::environment::Environment;
 use runner::install::{Install, install};
 use runner::life::{leave_failure, live};
+use runner::probe::{Probe, probe};
 use runner::settings::Settings;
 use runner::signals;
 use rustix::process::{DumpableBehavior, getpid, set_child_subreaper, set_dumpable_behavior};
@@ -32,6 +33,8 @@ enum Command {
     Run(Settings),
     /// Copies this program and moor to where the agent's container sees them.
     Install(Install),
+    /// Finds out whether the program of a Runtime can be run, and which version it is.
+    Probe(Probe),
 }
 
 /// Longer than any pod lives, and short enough to be added to a point in time.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
     let done = match &arguments.command {
         Command::Run(settings) => run(settings),
         Command::Install(arguments) => install(arguments).map_err(anyhow::Error::from),
+        Command::Probe(arguments) => probe(arguments).map_err(anyhow::Error::from),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

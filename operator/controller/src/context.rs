@@ -102,6 +102,8 @@ pub struct Settings {
     pub api_peer: ApiPeer,
     /// Pods that all workspaces may have together; none for as many as their own limits allow.
     pub max_pods: Option<u32>,
+    /// Whether the programs of Runtimes are asked for their versions, each by a pod of its own.
+    pub probe: bool,
 }
 
 /// What every pass is given. A clone is the same.

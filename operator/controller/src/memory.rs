@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use crds::CliStatus;
 use k8s_openapi::api::core::v1::Pod;
 use protocol::TaskId;
 
@@ -18,6 +19,13 @@ const KNOWN_OBJECTS: usize = 65_536;
 /// Tasks that wait for another pod of the same name to go.
 const BLOCKED: usize = 16_384;
 
+/// Programs of Runtimes that are known, and images that their pods were seen with.
+const CLIS: usize = 4096;
+/// Programs that are asked for their version at a time.
+const PROBES: usize = 4;
+/// Runtimes that wait for that.
+const PROBES_WAITING: usize = 4096;
+
 /// Objects that wait for room in the queue of their workspace. One more looks for it by itself, now and then.
 const TURNED_AWAY: usize = 16_384;
 
@@ -29,6 +37,9 @@ pub struct Memory {
     blocked: Mutex<Bounded<(String, String), TaskId>>,
     deleted: Mutex<Bounded<String, Deletion>>,
     turned_away: Mutex<TurnedAway>,
+    clis: Mutex<Bounded<String, CliStatus>>,
+    images: Mutex<Bounded<(String, String), String>>,
+    probes: Mutex<Probes>,
 }
 
 impl Default for Memory {
@@ -39,6 +50,9 @@ impl Default for Memory {
             blocked: Mutex::new(Bounded::new(BLOCKED)),
             deleted: Mutex::new(Bounded::new(LAST_SIGHTS)),
             turned_away: Mutex::default(),
+            clis: Mutex::new(Bounded::new(CLIS)),
+            images: Mutex::new(Bounded::new(CLIS)),
+            probes: Mutex::default(),
         }
     }
 }
@@ -95,9 +109,73 @@ impl Memory {
         lock(&self.turned_away).pop(namespace)
     }
 
+    /// Remembers what is known of a program.
+    pub(crate) fn know_cli(&self, cli: CliStatus) {
+        lock(&self.clis).put(cli.probed.clone(), cli);
+    }
+
+    /// What is known of what this names.
+    pub(crate) fn cli(&self, probed: &str) -> Option<CliStatus> {
+        lock(&self.clis).get(probed)
+    }
+
+    /// A task's pod was seen with this image. True when the one before had another.
+    pub(crate) fn saw_image(&self, namespace: &str, runtime: &str, image: &str) -> bool {
+        let place = (namespace.to_owned(), runtime.to_owned());
+        let mut images = lock(&self.images);
+        let is_new = images.get(&place).is_none_or(|known| known != image);
+        if is_new {
+            images.put(place, image.to_owned());
+        }
+        is_new
+    }
+
+    /// The image that a task's pod of a Runtime was last seen with, where that was not the one that was asked.
+    pub(crate) fn image_seen(&self, namespace: &str, runtime: &str) -> Option<String> {
+        lock(&self.images).get(&(namespace.to_owned(), runtime.to_owned()))
+    }
+
+    /// Whether a Runtime's program may be asked now. If not, the Runtime comes when its turn does.
+    pub(crate) fn may_probe(&self, runtime: &Key) -> bool {
+        lock(&self.probes).enter(runtime)
+    }
+
+    /// A Runtime's program was asked, or need not be: the Runtime whose turn it is now.
+    pub(crate) fn probed(&self, runtime: &Key) -> Option<Key> {
+        lock(&self.probes).leave(runtime)
+    }
+
     /// The task that waited for the pod of this place to go.
     pub fn unblock(&self, namespace: &str, pod: &str) -> Option<TaskId> {
         lock(&self.blocked).remove(&(namespace.to_owned(), pod.to_owned()))
+    }
+}
+
+/// Runtimes whose programs are asked for their versions, and those that wait for that.
+#[derive(Debug, Default)]
+struct Probes {
+    running: HashSet<Key>,
+    waiting: VecDeque<Key>,
+}
+
+impl Probes {
+    fn enter(&mut self, runtime: &Key) -> bool {
+        if self.running.len() < PROBES || self.running.contains(runtime) {
+            self.running.insert(runtime.clone());
+            return true;
+        }
+        // What does not fit comes with the next change or the next look at everything.
+        if self.waiting.len() < PROBES_WAITING && !self.waiting.contains(runtime) {
+            self.waiting.push_back(runtime.clone());
+        }
+        false
+    }
+
+    fn leave(&mut self, runtime: &Key) -> Option<Key> {
+        self.running
+            .remove(runtime)
+            .then(|| self.waiting.pop_front())
+            .flatten()
     }
 }
 
@@ -202,6 +280,33 @@ mod tests {
         assert!(!memory.turn_away("team", key("one more")));
         assert_eq!(memory.let_in("other"), Some(key("c")));
         assert!(memory.turn_away("team", key("one more")));
+    }
+
+    #[test]
+    fn few_programs_are_asked_at_a_time_and_the_rest_in_turn() {
+        let memory = Memory::default();
+        let key = |number: usize| Key::Namespace(number.to_string());
+        for number in 0..PROBES {
+            assert!(memory.may_probe(&key(number)));
+        }
+        assert!(memory.may_probe(&key(0)));
+        assert!(
+            !memory.may_probe(&key(8)) && !memory.may_probe(&key(9)) && !memory.may_probe(&key(8))
+        );
+        assert_eq!(memory.probed(&key(7)), None);
+        assert_eq!(memory.probed(&key(0)), Some(key(8)));
+        assert!(memory.may_probe(&key(8)));
+        assert_eq!(memory.probed(&key(8)), Some(key(9)));
+        assert_eq!(memory.probed(&key(1)), None);
+    }
+
+    #[test]
+    fn an_image_that_is_seen_again_is_no_news() {
+        let memory = Memory::default();
+        assert!(memory.saw_image("team", "claude", "one"));
+        assert!(!memory.saw_image("team", "claude", "one"));
+        assert!(memory.saw_image("team", "claude", "two"));
+        assert_eq!(memory.image_seen("team", "claude").as_deref(), Some("two"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use store::TaskRow;
 
 use super::{Listing, Rows, Violation};
 use crate::network::build::BASE;
+use crate::runtime::probe;
 use crate::task::birth;
 
 /// Every promise that does not hold.
@@ -47,6 +48,13 @@ fn pods(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
                 what: what.clone(),
             })
         };
+        if pod.spec.as_ref().is_some_and(has_rights) {
+            broken("an agent's pod has no Kubernetes credentials and no privileges");
+        }
+        // It belongs to a Runtime and to no task.
+        if is_probe(pod) {
+            continue;
+        }
         let session = pod
             .labels()
             .get(labels::SESSION)
@@ -55,9 +63,6 @@ fn pods(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
         *sessions
             .entry((pod.namespace().unwrap_or_default(), session))
             .or_default() += 1;
-        if pod.spec.as_ref().is_some_and(has_rights) {
-            broken("an agent's pod has no Kubernetes credentials and no privileges");
-        }
         let Some(attempt) = attempt_of(pod) else {
             broken("a pod of ours names its task and attempt");
             continue;
@@ -85,6 +90,10 @@ fn pods(rows: &Rows, listing: &Listing, found: &mut Vec<Violation>) {
     }
 }
 
+fn is_probe(pod: &Pod) -> bool {
+    probe::asks_about(pod).is_some()
+}
+
 fn has_rights(spec: &PodSpec) -> bool {
     let projected = spec
         .volumes
@@ -106,6 +115,7 @@ fn has_rights(spec: &PodSpec) -> bool {
         [
             protocol::paths::AGENT_CONTAINER,
             protocol::paths::INSTALL_CONTAINER,
+            protocol::probe::CONTAINER,
         ]
         .contains(&container.name.as_str())
     });
@@ -121,7 +131,8 @@ fn walls(listing: &Listing, found: &mut Vec<Violation>) {
         .collect();
     for pod in &listing.pods {
         // A Runtime's policy goes with the Runtime; its pods then are under the base alone, which opens less.
-        if !there.contains(&(pod.namespace(), BASE.to_owned())) {
+        let wall = if is_probe(pod) { probe::POLICY } else { BASE };
+        if !there.contains(&(pod.namespace(), wall.to_owned())) {
             let what = named(pod.namespace(), &pod.name_any());
             found.push(Violation {
                 rule: "a pod is under the network policies of its namespace",

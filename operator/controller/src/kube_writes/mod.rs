@@ -57,6 +57,12 @@ points! {
     BasePolicy,
     /// The policy with a Runtime's list.
     RuntimePolicy,
+    /// The policy that every pod of a namespace is under that asks a program for its version.
+    ProbePolicy,
+    /// A pod that asks the program of a Runtime for its version.
+    CreateProbe,
+    /// One that has answered.
+    DeleteProbe,
     /// Status of an `AgentSchedule`.
     ScheduleStatus,
     /// The Secret of a webhook's key.

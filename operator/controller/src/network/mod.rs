@@ -8,6 +8,7 @@ use kube::ResourceExt as _;
 
 use crate::context::Context;
 use crate::kube_writes::{KubePoint, WriteError};
+use crate::runtime::probe;
 
 /// Makes both policies that a pod of `runtime` is under, where they are not as wanted.
 ///
@@ -21,6 +22,16 @@ pub async fn ensure(ctx: &Context, runtime: &Runtime) -> Result<(), WriteError> 
     apply(ctx, KubePoint::BasePolicy, &base).await?;
     let own = build::of_runtime(installation, runtime);
     apply(ctx, KubePoint::RuntimePolicy, &own).await
+}
+
+/// Makes the policy that pods are under which ask programs for their versions.
+///
+/// # Errors
+/// [`WriteError`]; then no such pod may be made.
+pub(crate) async fn ensure_probes(ctx: &Context, namespace: &str) -> Result<(), WriteError> {
+    let _one_at_a_time = ctx.policies.lock().await;
+    let wanted = probe::policy(ctx.settings.installation, namespace);
+    apply(ctx, KubePoint::ProbePolicy, &wanted).await
 }
 
 async fn apply(ctx: &Context, point: KubePoint, wanted: &NetworkPolicy) -> Result<(), WriteError> {

@@ -1,7 +1,11 @@
-//! Runtimes: their network policies, their `Ready`, and who waits for them.
+//! Runtimes: their network policies, their program, their `Ready`, and who waits for them.
+
+pub(crate) mod probe;
 
 use crds::conditions::{self as merge, Status, Wanted};
-use crds::{READY, Runtime, RuntimeStatus, labels, runtime_reason as reason};
+use crds::{
+    CliFinding, CliStatus, READY, Runtime, RuntimeStatus, labels, runtime_reason as reason,
+};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use protocol::providers;
@@ -20,6 +24,7 @@ use crate::{network, patch};
 pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Error> {
     wake(ctx, namespace, name);
     let Some(runtime) = ctx.caches.runtimes.get(namespace, name) else {
+        probe::forget(ctx, namespace, name);
         return Ok(Done::Settled);
     };
     let catalog = Catalog::new(ctx.caches.clone());
@@ -28,7 +33,20 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
     }
     let policies = network::ensure(ctx, &runtime).await;
     let old = runtime.status.clone().unwrap_or_default();
-    let new = status(&runtime, &old, policies.as_ref().err(), ctx.clock.now());
+    let is_asked = ctx.settings.probe && policies.is_ok() && is_supported(runtime.spec.provider);
+    let plan = is_asked.then(|| probe::plan(ctx, &runtime));
+    let cli = match &plan {
+        Some(plan) => plan.cli.clone(),
+        // What is not asked any more keeps no Runtime from its tasks.
+        None => old.cli.clone().filter(|_| ctx.settings.probe),
+    };
+    let new = status(
+        &runtime,
+        &old,
+        cli,
+        policies.as_ref().err(),
+        ctx.clock.now(),
+    );
     if let Some(patch) = patch::status_patch(&old, &new) {
         let manager = labels::RUNTIME_MANAGER;
         let written = ctx
@@ -45,7 +63,11 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
         }
     }
     policies?;
-    Ok(Done::Settled)
+    let Some(plan) = plan else {
+        return Ok(Done::Settled);
+    };
+    probe::carry_out(ctx, &runtime, &plan).await?;
+    Ok(plan.again.map_or(Done::Settled, Done::LookAgain))
 }
 
 /// Its lane, and the Agents whose own readiness depends on it.
@@ -62,23 +84,25 @@ fn wake(ctx: &Context, namespace: &str, name: &str) {
 fn status(
     runtime: &Runtime,
     old: &RuntimeStatus,
+    cli: Option<CliStatus>,
     failed: Option<&WriteError>,
     now: Timestamp,
 ) -> RuntimeStatus {
     let generation = runtime.metadata.generation;
     let conditions = merge::merge(
         &old.conditions,
-        vec![ready(runtime, failed)],
+        vec![ready(runtime, cli.as_ref(), failed)],
         generation,
         now,
     );
     RuntimeStatus {
         observed_generation: generation,
         conditions,
+        cli,
     }
 }
 
-fn ready(runtime: &Runtime, failed: Option<&WriteError>) -> Wanted {
+fn ready(runtime: &Runtime, cli: Option<&CliStatus>, failed: Option<&WriteError>) -> Wanted {
     let want = |status, reason, message| Wanted {
         kind: READY,
         status,
@@ -94,7 +118,10 @@ fn ready(runtime: &Runtime, failed: Option<&WriteError>) -> Wanted {
         return want(Status::False, reason::PROVIDER_NOT_SUPPORTED, message);
     }
     match failed {
-        None => want(Status::True, reason::READY, String::new()),
+        None => match cli.and_then(|cli| Some((fault(cli.finding)?, cli.message.clone()))) {
+            Some((reason, message)) => want(Status::False, reason, message),
+            None => want(Status::True, reason::READY, String::new()),
+        },
         Some(error) => {
             let words = error
                 .refusal()
@@ -105,38 +132,62 @@ fn ready(runtime: &Runtime, failed: Option<&WriteError>) -> Wanted {
     }
 }
 
+/// The reason for which a program makes a Runtime not ready.
+fn fault(finding: CliFinding) -> Option<&'static str> {
+    match finding {
+        CliFinding::Usable => None,
+        CliFinding::Missing => Some(reason::CLI_MISSING),
+        CliFinding::NotExecutable => Some(reason::CLI_NOT_EXECUTABLE),
+        CliFinding::TooOld => Some(reason::CLI_TOO_OLD),
+        CliFinding::Failed => Some(reason::CLI_FAILED),
+        CliFinding::ImagePullFailed => Some(reason::IMAGE_PULL_FAILED),
+        CliFinding::NotAsked => Some(reason::CLI_NOT_ASKED),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
     use super::*;
     use crate::fixtures;
 
     #[test]
     fn readiness_follows_from_provider_and_policies() {
         let known = fixtures::runtime("claude");
-        let mut unknown = known.clone();
-        unknown.spec.provider = crds::Provider::Dsh;
         let failed = WriteError {
             point: KubePoint::BasePolicy,
             cause: crate::kube_writes::WriteCause::TimedOut,
         };
+        let bad = CliStatus {
+            probed: probe::fingerprint(&known.spec),
+            finding: CliFinding::TooOld,
+            message: "Put a newer one into the image.".to_owned(),
+            version: None,
+            image_id: None,
+            probed_time: Time(Timestamp::UNIX_EPOCH),
+        };
         let cases = [
-            (&known, None, Status::True, reason::READY),
-            (
-                &unknown,
-                None,
-                Status::False,
-                reason::PROVIDER_NOT_SUPPORTED,
-            ),
+            (&known, None, None, Status::True, reason::READY),
+            (&known, Some(&bad), None, Status::False, reason::CLI_TOO_OLD),
             (
                 &known,
+                Some(&bad),
                 Some(&failed),
                 Status::False,
                 reason::NETWORK_POLICY_FAILED,
             ),
         ];
-        for (runtime, failed, status, reason) in cases {
-            let ready = ready(runtime, failed);
+        for (runtime, cli, failed, status, reason) in cases {
+            let ready = ready(runtime, cli, failed);
             assert_eq!((ready.status, ready.reason), (status, reason));
+        }
+        let unknown = crds::Provider::ALL.iter();
+        for provider in unknown.filter(|provider| !is_supported(**provider)) {
+            let mut runtime = known.clone();
+            runtime.spec.provider = *provider;
+            let ready = ready(&runtime, None, None);
+            assert_eq!(ready.reason, reason::PROVIDER_NOT_SUPPORTED);
         }
     }
 }

@@ -42,6 +42,9 @@ fn class(point: KubePoint, code: u16, message: &str) -> Option<FailureClass> {
             | KubePoint::CreateWebhookSecret
             | KubePoint::WebhookStatus
             | KubePoint::TeamStatus
+            | KubePoint::ProbePolicy
+            | KubePoint::CreateProbe
+            | KubePoint::DeleteProbe
             | KubePoint::BasePolicy
             | KubePoint::CreateTask
             | KubePoint::RuntimePolicy

@@ -10,6 +10,7 @@ use protocol::TaskId;
 
 use super::{NamespaceMeta, Seen};
 use crate::context::{Context, Key};
+use crate::runtime::probe;
 use crate::task::failure;
 use crate::{catalog, node, schedule, team, webhook};
 
@@ -133,7 +134,11 @@ pub(super) fn pod(ctx: &Context, seen: &Seen<Pod>) {
         }
         Seen::Listed => return,
     };
+    if let Some(asked) = probe::asks_about(pod) {
+        ctx.queue.add(asked);
+    }
     if let Some(task) = task_of(pod) {
+        probe::notice(ctx, pod);
         ctx.look_at(task);
     }
 }

@@ -46,6 +46,8 @@ const OTHERS: &[WritePoint] = &[
     WritePoint::Unsubscribe,
     WritePoint::CreateProject,
     WritePoint::EditProject,
+    WritePoint::DeleteProject,
+    WritePoint::DetachIssues,
     WritePoint::AddAttachment,
     WritePoint::DeleteAttachment,
     WritePoint::DoAgain,

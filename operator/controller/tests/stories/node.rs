@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use controller::{Clock as _, ManualClock};
+use protocol::probe::Report;
 use protocol::{
     AttemptId, Credential, InstallationKey, Outcome, ProviderSession, Resumed, TaskId, TaskResult,
     TaskState, TerminationMessage, Verdict,
@@ -36,15 +37,49 @@ pub(crate) enum Hold {
 
 /// What nodes are told; a clone is the same.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Orders(Arc<Mutex<Hold>>);
+pub(crate) struct Orders(Arc<Mutex<Told>>);
+
+#[derive(Debug)]
+struct Told {
+    hold: Hold,
+    /// What programs say of themselves.
+    report: Option<String>,
+    /// The image that each tag stands for.
+    image: String,
+}
+
+impl Default for Told {
+    fn default() -> Self {
+        Self {
+            hold: Hold::Nothing,
+            report: None,
+            image: "x".to_owned(),
+        }
+    }
+}
 
 impl Orders {
     pub(crate) fn hold(&self, hold: Hold) {
-        *self.0.lock().unwrap() = hold;
+        self.0.lock().unwrap().hold = hold;
+    }
+
+    /// Programs of Runtimes say this when they are asked; until then they are not.
+    pub(crate) fn say(&self, report: &Report) {
+        self.0.lock().unwrap().report = Some(report.to_message());
+    }
+
+    /// Whether programs are asked.
+    pub(crate) fn asks(&self) -> bool {
+        self.0.lock().unwrap().report.is_some()
+    }
+
+    /// What is run from now on is this image.
+    pub(crate) fn run_image(&self, image: &str) {
+        self.0.lock().unwrap().image = image.to_owned();
     }
 
     fn held(&self, hold: Hold) -> bool {
-        *self.0.lock().unwrap() == hold
+        self.0.lock().unwrap().hold == hold
     }
 }
 
@@ -107,10 +142,16 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
             clock.now(),
         ))
         .unwrap();
-        edit(&|pod| start(pod, &at));
+        let image = orders.0.lock().unwrap().image.clone();
+        edit(&|pod| start(pod, &at, &image));
         return None;
     }
     if is_over {
+        return None;
+    }
+    if pod["metadata"]["labels"]["app.kubernetes.io/component"] == "probe" {
+        let report = orders.0.lock().unwrap().report.clone();
+        edit(&|pod| answer(pod, report.as_deref()));
         return None;
     }
     run(node, pod, &edit).await
@@ -211,13 +252,23 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
     None
 }
 
-fn start(pod: &mut Value, at: &Value) {
+/// The program of a Runtime says what it is.
+fn answer(pod: &mut Value, report: Option<&str>) {
+    let image = pod["status"]["containerStatuses"][0]["imageID"].clone();
+    end(pod, 0, report);
+    let status = &mut pod["status"]["containerStatuses"][0];
+    status["name"] = json!("probe");
+    status["imageID"] = image;
+}
+
+fn start(pod: &mut Value, at: &Value, image: &str) {
     pod["status"] = json!({
         "phase": "Running",
         "conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at}],
         "initContainerStatuses": [container("install", json!({"terminated": {"exitCode": 0, "reason": "Completed"}}))],
         "containerStatuses": [container("agent", json!({"running": {"startedAt": at}}))],
     });
+    pod["status"]["containerStatuses"][0]["imageID"] = json!(image);
 }
 
 fn end(pod: &mut Value, code: i32, message: Option<&str>) {

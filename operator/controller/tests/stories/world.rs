@@ -119,6 +119,7 @@ impl World {
                     port: 8443,
                 },
                 max_pods: self.max_pods,
+                probe: self.orders.asks(),
             },
         });
         let shutdown = CancellationToken::new();

@@ -2,6 +2,7 @@
 //! owner set by one helper.
 
 mod claim;
+mod environment;
 mod pod;
 mod secret;
 mod session;
@@ -16,6 +17,7 @@ use kube::Resource;
 use protocol::{AttemptId, InstallationId};
 
 pub use claim::claim;
+pub(crate) use pod::{cli_mount, cli_volume, hardened};
 pub use pod::{Install, PodParts, backstop_seconds, pod};
 pub use secret::secret;
 pub use session::session;

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{RuntimeSpec, SessionIds, Skill, labels};
+use crds::{AgentSpec, CliImage, RuntimeSpec, SessionIds, Skill, labels};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use protocol::paths;
 
-use super::{AttemptNames, Kin, attempt_labels, meta};
+use super::{AttemptNames, Kin, attempt_labels, environment, meta};
 
 /// Room for our programs.
 const OPT_SIZE: &str = "128Mi";
@@ -45,6 +45,8 @@ pub struct PodParts<'a> {
     pub runtime_name: &'a str,
     /// Its spec.
     pub runtime: &'a RuntimeSpec,
+    /// The Agent's spec, if it is still there.
+    pub agent: Option<&'a AgentSpec>,
     /// The Skills of the agent that exist.
     pub skills: &'a [Arc<Skill>],
     /// Names of the Secrets with which the agent logs in to the repositories of its issue.
@@ -131,13 +133,6 @@ fn spec(parts: &PodParts<'_>) -> core::PodSpec {
 
 fn agent(parts: &PodParts<'_>) -> core::Container {
     let runtime = parts.runtime;
-    let mut env: Vec<core::EnvVar> = runtime.pod.env.iter().map(core::EnvVar::from).collect();
-    // Ours come last: the last one of a name wins.
-    env.extend([
-        variable(paths::ENV_API, &parts.install.api_url),
-        variable(paths::ENV_TOKEN_FILE, paths::TOKEN_FILE),
-        variable(paths::ENV_CA_FILE, paths::CA_FILE),
-    ]);
     core::Container {
         name: paths::AGENT_CONTAINER.to_owned(),
         image: Some(runtime.image.clone()),
@@ -145,15 +140,8 @@ fn agent(parts: &PodParts<'_>) -> core::Container {
             .image_pull_policy
             .map(|policy| policy.as_str().to_owned()),
         command: Some(vec![paths::RUNNER.to_owned(), "run".to_owned()]),
-        env: Some(env),
-        env_from: Some(
-            runtime
-                .pod
-                .env_from
-                .iter()
-                .map(core::EnvFromSource::from)
-                .collect(),
-        ),
+        env: Some(environment::env(runtime, parts.agent, parts.install)),
+        env_from: Some(environment::env_from(runtime, parts.agent)),
         resources: Some(core::ResourceRequirements {
             requests: Some(runtime.pod.resources.requests.clone()),
             limits: Some(runtime.pod.resources.effective_limits()),
@@ -178,8 +166,14 @@ fn mounts(parts: &PodParts<'_>) -> Vec<core::VolumeMount> {
             sub_path: Some(paths::PASSWD.to_owned()),
             ..read_only(mount("opt", "/etc/passwd"))
         },
+        core::VolumeMount {
+            sub_path: Some(paths::PROFILE.to_owned()),
+            ..read_only(mount("opt", paths::PROFILE_MOUNT))
+        },
         mount("tmp", "/tmp"),
     ];
+    let cli = parts.runtime.cli_image.iter();
+    mounts.extend(cli.map(|_| cli_mount()));
     let skills =
         skill_files(parts.skills).map(|files| read_only(mount(&files.volume, &files.path)));
     mounts.extend(skills);
@@ -236,7 +230,8 @@ fn install(parts: &PodParts<'_>) -> core::Container {
     }
 }
 
-fn hardened() -> core::SecurityContext {
+/// What every container of ours runs with.
+pub(crate) fn hardened() -> core::SecurityContext {
     core::SecurityContext {
         allow_privilege_escalation: Some(false),
         capabilities: Some(core::Capabilities {
@@ -284,6 +279,7 @@ fn volumes(parts: &PodParts<'_>) -> Vec<core::Volume> {
         empty("opt", None, OPT_SIZE),
         empty("tmp", None, TMP_SIZE),
     ];
+    volumes.extend(parts.runtime.cli_image.as_ref().map(cli_volume));
     let skills = skill_files(parts.skills).map(|files| core::Volume {
         name: files.volume,
         config_map: Some(core::ConfigMapVolumeSource {
@@ -297,6 +293,25 @@ fn volumes(parts: &PodParts<'_>) -> Vec<core::Volume> {
     volumes.extend(skills);
     volumes.extend(parts.git_secrets.iter().map(|name| git_secret(name)));
     volumes
+}
+
+/// The image with the agent's program, as a volume.
+pub(crate) fn cli_volume(cli: &CliImage) -> core::Volume {
+    core::Volume {
+        name: "cli".to_owned(),
+        image: Some(core::ImageVolumeSource {
+            reference: Some(cli.image.clone()),
+            pull_policy: cli
+                .image_pull_policy
+                .map(|policy| policy.as_str().to_owned()),
+        }),
+        ..core::Volume::default()
+    }
+}
+
+/// Where that volume is mounted.
+pub(crate) fn cli_mount() -> core::VolumeMount {
+    read_only(mount("cli", paths::CLI))
 }
 
 /// A Secret of a repository, in a volume of its name: such names begin in a way that none of our volumes' does.
@@ -354,14 +369,6 @@ fn prefer(node: &str) -> core::Affinity {
             required_during_scheduling_ignored_during_execution: None,
         }),
         ..core::Affinity::default()
-    }
-}
-
-fn variable(name: &str, value: &str) -> core::EnvVar {
-    core::EnvVar {
-        name: name.to_owned(),
-        value: Some(value.to_owned()),
-        value_from: None,
     }
 }
 

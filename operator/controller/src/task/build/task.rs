@@ -33,6 +33,7 @@ pub fn task(kin: &Kin, row: &TaskRow, subject: Subject, cause: &TaskCause) -> Ag
             requested_by: None,
             model: None,
             max_turns: None,
+            start_after: None,
             session: TaskSession {
                 policy: match row.policy {
                     protocol::SessionPolicy::Resume => SessionPolicy::Resume,

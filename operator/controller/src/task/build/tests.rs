@@ -54,6 +54,15 @@ fn built(
     skills: &[Arc<crds::Skill>],
     last_node: Option<&str>,
 ) -> k8s_openapi::api::core::v1::Pod {
+    built_for(runtime, None, skills, last_node)
+}
+
+fn built_for(
+    runtime: &crds::Runtime,
+    agent: Option<&crds::AgentSpec>,
+    skills: &[Arc<crds::Skill>],
+    last_node: Option<&str>,
+) -> k8s_openapi::api::core::v1::Pod {
     let kin = kin();
     let session = session_object(&kin);
     let (names, install) = (names(&kin), install());
@@ -63,6 +72,7 @@ fn built(
         names: &names,
         runtime_name: "claude",
         runtime: &runtime.spec,
+        agent,
         skills,
         git_secrets: &git,
         ids: session.spec.ids,
@@ -104,6 +114,31 @@ fn a_pod_with_everything_a_runtime_can_say() {
     }));
     let skill = Arc::new(skill.unwrap());
     insta::assert_yaml_snapshot!("pod_full", built(&runtime, &[skill], Some("node-7")));
+}
+
+#[test]
+fn an_agents_variables_take_the_place_of_the_runtimes() {
+    let mut runtime = fixtures::runtime("claude");
+    let list = |list| serde_json::from_value(list).unwrap();
+    runtime.spec.pod.env = serde_json::from_value(json!([
+        {"name": "A", "value": "of-runtime"}, {"name": "B", "value": "b"}]))
+    .unwrap();
+    runtime.spec.pod.env_from =
+        serde_json::from_value(json!([{"secretRef": {"name": "of-runtime"}}])).unwrap();
+    let secret = json!({"secretKeyRef": {"name": "tools", "key": "token"}});
+    runtime.spec.mcp_servers = list(json!([
+        {"name": "files", "command": "files", "env": [{"name": "T", "valueFrom": secret}]}]));
+    let agent = json!({
+        "runtimeRefs": [{"name": "claude"}],
+        "env": [{"name": "A", "value": "of-agent"}, {"name": "C", "value": "c"}],
+        "envFrom": [{"secretRef": {"name": "of-agent"}}],
+        "mcpServers": [
+            {"name": "web", "url": "https://web", "headers": [{"name": "T", "valueFrom": secret}]}],
+    });
+    let agent: crds::AgentSpec = serde_json::from_value(agent).unwrap();
+    let pod = built_for(&runtime, Some(&agent), &[], None);
+    let container = pod.spec.unwrap().containers.remove(0);
+    insta::assert_yaml_snapshot!("env_of_agent", (container.env, container.env_from));
 }
 
 #[test]
