@@ -1,14 +1,18 @@
-//! Removal of secret values from everything that leaves the runner. Values that are known are removed; what
-//! only looks like a secret is not searched for.
+//! Removal of secrets from everything that leaves the runner.
+//!
+//! The values that the pod was given go in every form in which programs print them, and besides whatever has the form of
+//! a secret ([`protocol::redact::forms`]).
 
 use std::borrow::Cow;
 
 use aho_corasick::AhoCorasick;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use protocol::redact::forms;
+pub use protocol::redact::forms::MARK;
 use protocol::{EventBody, TaskResult, texts};
 use serde_json::Value;
 
-/// Stands where a value was.
-pub const MARK: &str = "[redacted]";
 /// Stands where something was cut off.
 const CUT: char = '…';
 /// Fewer bytes of a value's beginning tell nothing, and end many an ordinary word.
@@ -22,6 +26,8 @@ const SHORTEST_LINE: usize = 16;
 #[derive(Default)]
 pub struct Redactor {
     patterns: Vec<String>,
+    /// Length of the longest of them.
+    longest: usize,
     finder: Option<AhoCorasick>,
 }
 
@@ -34,21 +40,34 @@ impl std::fmt::Debug for Redactor {
 impl Redactor {
     /// Finds these values, and the forms in which programs print them. Too short ones are passed over.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut patterns: Vec<String> = values.into_iter().flat_map(forms).collect();
+        let mut patterns: Vec<String> = values.into_iter().flat_map(printed).collect();
         patterns.sort();
         patterns.dedup();
         // Patterns that do not fit into an automaton would be gigabytes.
         let finder = AhoCorasick::new(&patterns).ok();
-        Self { patterns, finder }
+        let longest = patterns.iter().map(String::len).max().unwrap_or(0);
+        Self {
+            patterns,
+            longest,
+            finder,
+        }
+    }
+
+    /// `text` without the values and whatever has the form of a secret.
+    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        match self.values(text) {
+            Cow::Borrowed(text) => forms::clean(text),
+            Cow::Owned(text) => Cow::Owned(forms::clean(&text).into_owned()),
+        }
     }
 
     /// `text` without the values, and without the part of one that was cut off.
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    fn values<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = String::new();
         let mut kept = 0;
         let mut spans = self.spans(text);
         if let Some(head) = text.strip_suffix(CUT) {
-            let open = self.open_end(head);
+            let open = self.open_value(head, &self.spans(head));
             spans.extend((head.len() - open >= TELLING).then_some((open, head.len())));
         }
         for (start, end) in spans {
@@ -83,17 +102,34 @@ impl Redactor {
         spans
     }
 
-    /// Where the end of `text` begins that may be the beginning of a value; its length when there is none.
-    /// Whoever sends text in pieces keeps that end until more has come. Never inside a value that is whole.
+    /// Where the end of `text` begins that may be the beginning of a secret; its length when there is none.
+    /// Whoever sends text in pieces keeps that end until more has come.
     #[must_use]
     pub fn open_end(&self, text: &str) -> usize {
-        let longest = self.patterns.iter().map(String::len).max().unwrap_or(0);
-        let from = text.len().saturating_sub(longest);
-        let spans = self.spans(text);
+        let (mut end, spans) = (forms::open_end(text), self.spans(text));
+        // Half of a value would be found no more.
+        while let Some((start, _)) = spans
+            .iter()
+            .find(|(start, stop)| *start < end && end < *stop)
+        {
+            end = *start;
+        }
+        end.min(self.open_value(text, &spans))
+    }
+
+    /// The same, of values. Never inside one that is whole.
+    fn open_value(&self, text: &str, spans: &[(usize, usize)]) -> usize {
+        let from = text.len().saturating_sub(self.longest);
         let begins = |at: &usize| {
             let end = &text[*at..];
-            let mut patterns = self.patterns.iter();
-            patterns.any(|pattern| pattern.len() > end.len() && pattern.starts_with(end))
+            // They are sorted, so those that begin with it stand together.
+            let first = self
+                .patterns
+                .partition_point(|pattern| pattern.as_str() < end);
+            let mut patterns = self.patterns[first..].iter();
+            patterns
+                .find(|pattern| pattern.as_str() != end)
+                .is_some_and(|pattern| pattern.starts_with(end))
         };
         (from..text.len())
             .filter(|at| text.is_char_boundary(*at))
@@ -128,7 +164,7 @@ impl Redactor {
 }
 
 /// The forms in which a value may be printed.
-fn forms(value: &str) -> Vec<String> {
+fn printed(value: &str) -> Vec<String> {
     let value = value.trim();
     let mut forms = vec![value.to_owned()];
     if value.contains('\n') {
@@ -143,8 +179,51 @@ fn forms(value: &str) -> Vec<String> {
     // As it stands inside a JSON text.
     let quoted = Value::from(value).to_string();
     forms.push(quoted[1..quoted.len() - 1].to_owned());
+    if value.len() >= SHORTEST {
+        forms.extend(in_base64(value));
+        forms.extend(in_urls(value));
+    }
     forms.retain(|form| form.len() >= SHORTEST);
     forms
+}
+
+/// A value inside something longer that is written in base64, wherever it begins in that: of both alphabets, without
+/// the letters at its ends that its neighbours have a part in.
+fn in_base64(value: &str) -> impl Iterator<Item = String> + '_ {
+    (0..3).flat_map(move |before| {
+        let bytes = [&[0; 2][..before], value.as_bytes()].concat();
+        let shared = [0, 2, 3][before];
+        let whole = bytes.len() / 3 * 4 + [0, 1, 2][bytes.len() % 3];
+        [
+            STANDARD_NO_PAD.encode(&bytes),
+            URL_SAFE_NO_PAD.encode(&bytes),
+        ]
+        .map(|text| text[shared.min(whole)..whole].to_owned())
+    })
+}
+
+/// A value as it stands in an address or a form: what must be written as a number, and all that may be; in both cases
+/// of the digits.
+fn in_urls(value: &str) -> impl Iterator<Item = String> + '_ {
+    const LEFT: [&str; 3] = ["-_.~", "-_.!~*'()", "-_.*"];
+    LEFT.into_iter().flat_map(move |left| {
+        let mut upper = String::new();
+        for byte in value.bytes() {
+            match byte {
+                byte if byte.is_ascii_alphanumeric() || left.as_bytes().contains(&byte) => {
+                    upper.push(byte.into());
+                }
+                // A form writes a blank so.
+                b' ' if left == LEFT[2] => upper.push('+'),
+                byte => upper.push_str(&format!("%{byte:02X}")),
+            }
+        }
+        let lower = upper.split('%').enumerate().map(|(at, part)| match at {
+            0 => part.to_owned(),
+            _ => format!("%{}{}", part[..2].to_ascii_lowercase(), &part[2..]),
+        });
+        [lower.collect(), upper]
+    })
 }
 
 #[cfg(test)]
@@ -186,6 +265,15 @@ mod tests {
         ] {
             assert_eq!(redactor.text(text), wanted);
         }
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_goes_too() {
+        let redactor = Redactor::new(["sk-live-12345"]);
+        assert_eq!(
+            redactor.text("sk-live-12345 API_KEY=abc123def456"),
+            "[redacted] API_KEY=[redacted]"
+        );
     }
 
     #[test]
@@ -233,6 +321,35 @@ mod tests {
                 prop_assert!(!clean.contains(secret.as_str()), "{secret} in {clean}");
             }
             prop_assert_eq!(redactor.text(&clean).into_owned(), clean);
+        }
+
+        #[test]
+        fn no_form_of_a_value_is_missed(
+            secret in "[a-zA-Z0-9 /+&?=%\"\\\\äß]{12,24}",
+            before in "[a-z]{0,5}",
+            after in "[a-z]{0,5}",
+            form in 0_usize..5,
+        ) {
+            let secret = format!("s{}e", secret.trim());
+            let redactor = Redactor::new([secret.as_str()]);
+            let whole = format!("{before}{secret}{after}");
+            let told = match form {
+                1 => STANDARD_NO_PAD.encode(&whole),
+                2 => URL_SAFE_NO_PAD.encode(&whole),
+                3 => serde_json::to_string(&whole).unwrap(),
+                4 => whole
+                    .bytes()
+                    .map(|byte| match byte {
+                        byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+                        byte => format!("%{byte:02x}"),
+                    })
+                    .collect(),
+                _ => whole,
+            };
+            let clean = redactor.text(&told).into_owned();
+            prop_assert!(clean.contains(MARK), "{} in {}", secret, clean);
+            // Letters that a neighbour has a part in may be left, and no more.
+            prop_assert!(clean.len() <= before.len() * 2 + after.len() * 2 + MARK.len() + 8, "{}", clean);
         }
 
         #[test]
