@@ -6,24 +6,37 @@ mod claude_agent;
 mod codex;
 mod content;
 mod dialect;
+mod dim;
 mod finish;
 mod gemini;
 mod generic;
+mod grok;
 mod hermes;
 mod kimi;
+mod kiro;
+mod mcode;
 mod meter;
+mod opening;
 mod permissions;
+mod qoder;
+mod qwenpaw;
+mod reasonix;
+mod remarks;
 mod run;
+mod servers;
 mod sessions;
 mod stderr;
 mod tools;
+mod traecli;
 mod updates;
 mod verdict;
 mod vibe;
+mod zeroclaw;
 
 use std::path::PathBuf;
 
 use self::dialect::{Dialect, Model};
+use self::opening::without_lifted;
 use self::run::Run;
 use super::command::{Parts, option};
 use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
@@ -37,6 +50,16 @@ pub(super) const VIBE: Acp = Acp(&vibe::DIALECT);
 pub(super) const HERMES: Acp = Acp(&hermes::DIALECT);
 pub(super) const CLAUDE_AGENT: Acp = Acp(&claude_agent::DIALECT);
 pub(super) const CODEX: Acp = Acp(&codex::DIALECT);
+pub(super) const REASONIX: Acp = Acp(&reasonix::DIALECT);
+pub(super) const KIRO: Acp = Acp(&kiro::DIALECT);
+pub(super) const QODER: Acp = Acp(&qoder::DIALECT);
+pub(super) const QODERCLICN: Acp = Acp(&qoder::CN);
+pub(super) const TRAECLI: Acp = Acp(&traecli::DIALECT);
+pub(super) const GROK: Acp = Acp(&grok::DIALECT);
+pub(super) const QWENPAW: Acp = Acp(&qwenpaw::DIALECT);
+pub(super) const MCODE: Acp = Acp(&mcode::DIALECT);
+pub(super) const DIM: Acp = Acp(&dim::DIALECT);
+pub(super) const ZEROCLAW: Acp = Acp(&zeroclaw::DIALECT);
 pub(super) const GENERIC: Acp = Acp(&generic::DIALECT);
 
 impl Provider for Acp {
@@ -46,6 +69,10 @@ impl Provider for Acp {
 
     fn context_file(&self) -> &'static str {
         self.0.context_file
+    }
+
+    fn reads_no_file(&self) -> bool {
+        self.0.reads_no_file
     }
 
     fn skills(&self, place: &Place<'_>) -> PathBuf {
@@ -74,15 +101,26 @@ fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
     if let Model::Flag(flag) = dialect.model {
         args.extend(option(flag, launch.model.as_deref()));
     }
+    if let Some(flag) = dialect.thinking {
+        args.extend(option(flag, launch.thinking.as_deref()));
+    }
     let root_env = if launch.root { dialect.root_env } else { &[] };
     let parts = Parts {
         program: dialect.program,
         reserved: dialect.reserved,
         args,
+        last: dialect.last.to_vec(),
         env: [dialect.env, root_env].concat(),
         ..Parts::default()
     };
-    parts.line(launch)
+    if dialect.lifted.is_empty() {
+        return parts.line(launch);
+    }
+    parts.line(&Launch {
+        args: without_lifted(dialect, &launch.args),
+        custom_args: without_lifted(dialect, &launch.custom_args),
+        ..launch.clone()
+    })
 }
 
 #[cfg(test)]
@@ -112,6 +150,40 @@ mod tests {
                 "claude-agent-acp --extra 1",
             ),
             (CODEX, "codex-acp", "codex-acp --extra 1"),
+            (
+                REASONIX,
+                "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only",
+                "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only --extra 1",
+            ),
+            (
+                KIRO,
+                "kiro-cli acp --trust-all-tools",
+                "kiro-cli acp --trust-all-tools --extra 1",
+            ),
+            (
+                QODER,
+                "qodercli --yolo --acp",
+                "qodercli --yolo --acp --extra 1",
+            ),
+            (
+                QODERCLICN,
+                "qoderclicn --yolo --acp",
+                "qoderclicn --yolo --acp --extra 1",
+            ),
+            (
+                TRAECLI,
+                "traecli acp serve --yolo",
+                "traecli acp serve --yolo --extra 1",
+            ),
+            (
+                GROK,
+                "grok --no-auto-update agent --always-approve stdio",
+                "grok --no-auto-update agent --always-approve --extra 1 stdio",
+            ),
+            (QWENPAW, "qwenpaw acp", "qwenpaw acp --extra 1"),
+            (MCODE, "mcode acp", "mcode acp --extra 1"),
+            (DIM, "dim acp", "dim acp --extra 1"),
+            (ZEROCLAW, "zeroclaw acp", "zeroclaw acp --extra 1"),
             (GENERIC, "acp", "acp --extra 1"),
         ] {
             let argv = |launch| command_line(acp.0, launch).argv.join(" ");
@@ -127,13 +199,31 @@ mod tests {
         };
         assert_eq!(
             command_line(KIMI.0, &other).argv.join(" "),
-            "agent --stdio x acp"
+            "agent --stdio acp x acp"
         );
     }
 
     #[test]
     fn reserved_flags_are_left_out_with_a_note() {
-        for acp in [GEMINI, KIMI, VIBE, HERMES, CLAUDE_AGENT, CODEX, GENERIC] {
+        for acp in [
+            GEMINI,
+            KIMI,
+            VIBE,
+            HERMES,
+            CLAUDE_AGENT,
+            CODEX,
+            REASONIX,
+            KIRO,
+            QODER,
+            QODERCLICN,
+            TRAECLI,
+            GROK,
+            QWENPAW,
+            MCODE,
+            DIM,
+            ZEROCLAW,
+            GENERIC,
+        ] {
             for (flag, _) in acp.0.reserved {
                 let args = vec![format!("{flag}=v")];
                 let line = command_line(acp.0, &Launch { args, ..launch() });

@@ -3,13 +3,16 @@
 mod acp;
 mod calls;
 mod claude;
+mod codebuddy;
 mod codex;
 mod command;
+mod dsh;
 mod ending;
 mod flags;
 mod frame;
 mod json_rpc;
 mod lines;
+mod mcp;
 mod pi;
 mod pipes;
 mod stores;
@@ -58,18 +61,36 @@ impl Provider for Cli {
 /// Every provider that this runner can drive, by id.
 const PROVIDERS: &[&dyn Provider] = &[
     &claude::CLAUDE,
+    &codebuddy::CODEBUDDY,
     &codex::CODEX,
     &pi::PI,
     &lines::QWEN,
     &lines::OPENCODE,
     &lines::COPILOT,
+    &lines::CURSOR,
+    &lines::OMP,
+    &lines::OPENCLAW,
+    &lines::CODEARTS,
+    &lines::DEVECO,
+    &lines::ANTIGRAVITY,
     &acp::GEMINI,
     &acp::KIMI,
     &acp::VIBE,
     &acp::HERMES,
     &acp::CLAUDE_AGENT,
     &acp::CODEX,
+    &acp::REASONIX,
+    &acp::KIRO,
+    &acp::QODER,
+    &acp::QODERCLICN,
+    &acp::TRAECLI,
+    &acp::GROK,
+    &acp::QWENPAW,
+    &acp::MCODE,
+    &acp::DIM,
+    &acp::ZEROCLAW,
     &acp::GENERIC,
+    &dsh::DSH,
 ];
 
 /// The provider with this id.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::adapter::{Ladder, Place};
+use crate::adapter::{Ladder, Launch, Place};
 use crate::adapters::flags::Reserved;
+use crate::adapters::json_rpc::Refusal;
 
 /// The differences of one agent.
 pub(super) struct Dialect {
@@ -17,6 +18,8 @@ pub(super) struct Dialect {
     pub(super) program: &'static str,
     /// Arguments that make it speak ACP. They come before those of the Runtime.
     pub(super) args: &'static [&'static str],
+    /// Arguments after those of the Runtime.
+    pub(super) last: &'static [&'static str],
     /// Flags that a Runtime cannot set.
     pub(super) reserved: &'static Reserved,
     /// Variables that are set unless the container's environment has them.
@@ -25,12 +28,28 @@ pub(super) struct Dialect {
     pub(super) root_env: &'static [(&'static str, &'static str)],
     /// The context file that it reads.
     pub(super) context_file: &'static str,
+    /// True when it reads none: what stands there is said before the message.
+    pub(super) reads_no_file: bool,
     /// Where it looks for skills. The usual place is read by most.
     pub(super) skills: fn(&Place<'_>) -> PathBuf,
     /// Where it keeps a conversation; see [`crate::adapter::Provider::session_files`].
     pub(super) session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
+    /// The lowest version that is driven, where it has to say one.
+    pub(super) lowest: Option<Version>,
+    /// Ways to log in, without which it opens no session: the first of them that it announces and takes.
+    pub(super) logins: &'static [&'static str],
+    /// Adds to what a session is opened with.
+    pub(super) opening: fn(&Launch, &mut Value),
+    /// Flags of a Runtime that are not for the command line, since `opening` takes their values.
+    pub(super) lifted: &'static [&'static str],
+    /// Words of a refused opening that mean that it lacks a setting.
+    pub(super) unset: &'static [&'static str],
+    /// Settings of a session that are made in each.
+    pub(super) choices: &'static [Choice],
     /// How a conversation goes on, where both ways are offered.
     pub(super) resume: Resume,
+    /// True for a refusal of a conversation that somebody else holds at the moment.
+    pub(super) is_held: fn(&Refusal) -> bool,
     /// Words beside the usual ones with which it says that it does not know a conversation.
     pub(super) lost: &'static [&'static str],
     /// True when a prompt in a lost conversation is refused without a word.
@@ -39,8 +58,18 @@ pub(super) struct Dialect {
     pub(super) renamed: fn(&Value) -> &str,
     /// How the model is chosen.
     pub(super) model: Model,
+    /// The flag that says how much the model thinks; by the option of the session where there is none.
+    pub(super) thinking: Option<&'static str>,
+    /// True when it takes every MCP server though it does not say so.
+    pub(super) announces_no_servers: bool,
     /// Session modes in which it asks for no permission; the first that it offers is set.
     pub(super) modes: &'static [&'static str],
+    /// What is special about a question for a permission.
+    pub(super) asks: fn(&Value) -> Asks,
+    /// True when older versions read the prompt under another name, so that it is sent under both.
+    pub(super) prompt_twice: bool,
+    /// How a remark is handed over while it works.
+    pub(super) steers: Steers,
     /// How its tools get their names.
     pub(super) tools: Naming,
     /// True for an update in the agent's words that is a notice of its program.
@@ -49,10 +78,59 @@ pub(super) struct Dialect {
     pub(super) overflow: &'static [&'static str],
     /// True when it tells some failures of the provider on stderr only.
     pub(super) fails_on_stderr: bool,
+    /// True when only the ends of a turn that the protocol names are no failure.
+    pub(super) only_known_ends: bool,
+    /// True for the title and the input of a tool whose success means that the work is done, whatever comes after it.
+    pub(super) is_goal: fn(&str, &Value) -> bool,
+    /// Words with which it refuses a prompt though the work is done.
+    pub(super) refuses_when_done: &'static [&'static str],
+    /// True when it leaves tools without an end in a turn that went well.
+    pub(super) leaves_tools_open: bool,
     /// What its numbers of tokens are of.
     pub(super) usage: Scope,
+    /// True when it lets go of a conversation only once that is closed.
+    pub(super) closes: bool,
+    /// After its input has ended it is given this long.
+    pub(super) linger: Duration,
     /// How it is stopped.
     pub(super) ladder: Ladder,
+}
+
+/// A version: its three numbers.
+pub(super) type Version = [u64; 3];
+
+/// A setting of a session.
+pub(super) struct Choice {
+    /// Its id.
+    pub(super) id: &'static str,
+    /// What it is set to.
+    pub(super) value: &'static str,
+    /// True when it is set whether or not it is offered, and the run fails where it cannot be.
+    pub(super) needed: bool,
+}
+
+/// What is special about a question for a permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asks {
+    /// Nothing.
+    Permission,
+    /// It is for what an agent may not do here.
+    Forbidden,
+    /// It is for a person, who is not there.
+    Person,
+}
+
+/// How a remark is handed over to an agent that works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Steers {
+    /// It is not.
+    No,
+    /// As a second prompt that begins so.
+    Prompt(&'static str),
+    /// By `_x.ai/interject`; a notice says when the model has it.
+    Interject,
+    /// By the method that it names in its capabilities, below this key of their `_meta`.
+    Named(&'static str),
 }
 
 /// How a conversation goes on.
@@ -93,6 +171,8 @@ pub(super) enum Scope {
     Turn,
     /// The whole conversation, whose sum so far is told before the turn.
     Conversation,
+    /// The turn, told again and again by a notice of its own.
+    Notice,
 }
 
 /// An agent without differences.
@@ -100,23 +180,43 @@ pub(super) const BASE: Dialect = Dialect {
     id: "acp",
     program: "acp",
     args: &[],
+    last: &[],
     reserved: &[],
     env: &[("NO_COLOR", "1")],
     root_env: &[],
     context_file: "AGENTS.md",
+    reads_no_file: false,
     skills: |place| place.home.join(".agents/skills"),
     session_files: |_, _| Vec::new(),
+    lowest: None,
+    logins: &[],
+    opening: |_, _| {},
+    lifted: &[],
+    unset: &[],
+    choices: &[],
     resume: Resume::Resume,
+    is_held: |_| false,
     lost: &[],
     refuses_when_lost: false,
     renamed: |_| "",
     model: Model::InSession,
+    thinking: None,
+    announces_no_servers: false,
     modes: &[],
+    asks: |_| Asks::Permission,
+    prompt_twice: false,
+    steers: Steers::No,
     tools: Naming::Title,
     is_notice: |_| false,
     overflow: &[],
     fails_on_stderr: false,
+    only_known_ends: false,
+    is_goal: |_, _| false,
+    refuses_when_done: &[],
+    leaves_tools_open: false,
     usage: Scope::Turn,
+    closes: false,
+    linger: Duration::from_secs(2),
     ladder: Ladder {
         interrupt: Duration::from_secs(2),
         close: Duration::from_secs(2),

@@ -14,8 +14,14 @@ impl Run {
     pub(super) fn finish(&mut self, exit: Option<Exit>, out: &mut Vec<Output>) {
         self.done = true;
         let mut events = Vec::new();
+        let went_well =
+            matches!(&self.answer, Some(Ok(result)) if text(result, "stopReason") == "end_turn");
+        if self.dialect.leaves_tools_open && went_well {
+            self.updates.end_open(&mut events);
+        }
         self.updates.close(&mut events);
         out.extend(events.into_iter().map(Output::Event));
+        self.forget_remarks(out);
         let judgement = self.judge();
         if let Err(fault) = &judgement
             && self.launch.resume.is_some()
@@ -67,11 +73,20 @@ impl Run {
                     verdict::judge(self.dialect, &result, &self.updates, self.interrupted);
                 self.with_stderr(judgement)
             }
+            Some(Err(refusal)) if self.is_done_all_the_same(&refusal.words) => {
+                Ok(self.updates.answer().to_owned())
+            }
             Some(Err(refusal)) if !self.interrupted => {
                 Err(verdict::of_refusal(&refusal, "the turn failed"))
             }
             Some(Err(_)) | None => Err(Fault::no_result(id, self.interrupted)),
         }
+    }
+
+    /// The work was done, whatever the agent says after it.
+    fn is_done_all_the_same(&self, words: &str) -> bool {
+        let phrases = self.dialect.refuses_when_done;
+        self.updates.reached_goal() && phrases.iter().any(|phrase| words.contains(phrase))
     }
 
     /// A turn that ended as if all were well did not, where stderr says why.

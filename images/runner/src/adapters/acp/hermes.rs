@@ -1,6 +1,6 @@
 //! Hermes (0.19.0, installed with its `acp` extra).
 
-use super::dialect::{BASE, Dialect, Model, Naming};
+use super::dialect::{BASE, Dialect, Model, Naming, Steers};
 use crate::adapters::flags::Takes;
 use crate::adapters::frame::text;
 
@@ -35,6 +35,13 @@ pub(super) const DIALECT: Dialect = Dialect {
         provenance.map_or("", |provenance| text(provenance, "acpSessionId"))
     },
     model: Model::WhenOpened,
+    announces_no_servers: true,
+    // It says of itself that it has the remark, as if the agent had said it.
+    steers: Steers::Prompt("/steer "),
+    is_notice: |update| {
+        let content = update.get("content").unwrap_or(&serde_json::Value::Null);
+        text(content, "text").starts_with("⏩ Steer queued for the active turn")
+    },
     tools: Naming::Hermes,
     fails_on_stderr: true,
     ..BASE

@@ -25,6 +25,8 @@ pub(super) struct Meter {
     scope: Scope,
     resumed: bool,
     model: String,
+    /// The number of the last notice.
+    sequence: Option<u64>,
     /// The sum of the conversation before the turn.
     before: Option<Snapshot>,
     turn: Snapshot,
@@ -37,6 +39,7 @@ impl Meter {
             scope,
             resumed,
             model: String::new(),
+            sequence: None,
             before: None,
             turn: Snapshot::default(),
         }
@@ -63,6 +66,30 @@ impl Meter {
         }
     }
 
+    /// A notice that tells the tokens of the turn so far; the one with the highest number holds. What is told before
+    /// the turn is of an earlier one.
+    pub(super) fn status(&mut self, params: &Value, begun: bool) {
+        let sequence = params.get("sequence").and_then(Value::as_u64);
+        let status = params.get("status").unwrap_or(&Value::Null);
+        self.model(text(status, "model"));
+        let turn = status.get("usage").and_then(|usage| usage.get("turn"));
+        let Some(turn) = turn.filter(|_| begun && sequence >= self.sequence) else {
+            return;
+        };
+        self.sequence = sequence;
+        let count = |key: &str| turn.get(key).and_then(Value::as_u64);
+        let read = count("cacheHitTokens");
+        let whole = count("promptTokens");
+        let uncached = whole.map(|whole| whole.saturating_sub(read.unwrap_or_default()));
+        self.turn = Snapshot {
+            input: count("cacheMissTokens").or(uncached),
+            output: count("completionTokens"),
+            read,
+            written: None,
+            total: None,
+        };
+    }
+
     /// The answer to the prompt.
     pub(super) fn answer(&mut self, result: &Value) {
         let meta = result.get("_meta").unwrap_or(&Value::Null);
@@ -84,7 +111,9 @@ impl Meter {
     /// The tokens of the turn by model; nothing where nothing is known.
     pub(super) fn total(&self) -> BTreeMap<String, TokenUsage> {
         let turn = match (self.scope, self.resumed, self.before) {
-            (Scope::Turn, _, _) | (Scope::Conversation, false, _) => Some(self.turn),
+            (Scope::Turn | Scope::Notice, _, _) | (Scope::Conversation, false, _) => {
+                Some(self.turn)
+            }
             (Scope::Conversation, true, before) => {
                 before.and_then(|before| self.turn.minus(before))
             }

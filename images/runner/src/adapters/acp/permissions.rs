@@ -27,6 +27,16 @@ pub(super) fn answer(params: &Value, stopping: bool) -> Option<Value> {
     Some(json!({"outcome": {"outcome": "selected", "optionId": text(chosen, "optionId")}}))
 }
 
+/// The result that refuses, this once; `None` when no option says so.
+pub(super) fn refuse(params: &Value, stopping: bool) -> Option<Value> {
+    if stopping {
+        return answer(params, true);
+    }
+    let refuses = |option: &&Value| text(option, "kind") == "reject_once";
+    let chosen = list(params, "options").iter().find(refuses)?;
+    Some(json!({"outcome": {"outcome": "selected", "optionId": text(chosen, "optionId")}}))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use protocol::{FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
-use super::dialect::{Dialect, Model, Resume};
+use super::dialect::{Asks, Dialect, Resume, Scope};
 use super::meter::Meter;
-use super::sessions::{self, Step};
+use super::remarks::Remarks;
+use super::sessions::{self, Need, Step};
 use super::stderr::Stderr;
 use super::updates::Updates;
 use super::{permissions, verdict};
@@ -16,30 +17,41 @@ use crate::adapter::{Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
-use crate::adapters::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
+use crate::adapters::pipes::{self, Stdin, no_frame, wait};
 
 /// Each step between the first answer and the prompt takes no longer.
-const HANDSHAKE: Duration = Duration::from_secs(60);
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(60);
 /// The last words often come after the answer: they are over when so long nothing came,
 const QUIET: Duration = Duration::from_millis(250);
 /// or after so long in any case.
 const QUIET_AT_MOST: Duration = Duration::from_secs(2);
-/// After its input has ended a process is given this long. Some never leave by themselves.
-const LINGER: Duration = Duration::from_secs(2);
+/// A conversation is closed within this time, or not at all.
+const CLOSE: Duration = Duration::from_secs(2);
 
-const HANDSHAKE_TIMER: TimerId = TimerId(0);
+pub(super) const HANDSHAKE_TIMER: TimerId = TimerId(0);
 const QUIET_TIMER: TimerId = TimerId(1);
 const QUIET_AT_MOST_TIMER: TimerId = TimerId(2);
 const LINGER_TIMER: TimerId = TimerId(3);
+const CLOSE_TIMER: TimerId = TimerId(4);
+pub(super) const HELD_TIMER: TimerId = TimerId(5);
+
+/// Tells the tokens of the turn so far, for those that tell them so.
+const STATUS: &str = "_reasonix.io/session/status_update";
+/// Says that the model has a remark.
+const INTERJECTED: &str = "_x.ai/session/interjection";
 
 /// Calls of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Initialize,
+    LogIn,
     New,
     GoOn(Resume),
     SetUp,
     Prompt,
+    /// A person's remark, by its number.
+    Remark(u32),
+    Close,
 }
 
 /// One run.
@@ -47,6 +59,12 @@ pub(super) struct Run {
     pub(super) dialect: &'static Dialect,
     pub(super) launch: Launch,
     pub(super) rpc: Client<Call>,
+    /// What the agent said of itself.
+    pub(super) agent: Value,
+    /// Ways to log in that were not tried yet.
+    pub(super) logins: VecDeque<&'static str>,
+    /// How often a session that is held was asked for again.
+    pub(super) held_tries: u8,
     /// Ways to go on with a session that were not tried yet.
     pub(super) ways: VecDeque<Resume>,
     pub(super) session: Option<String>,
@@ -60,6 +78,7 @@ pub(super) struct Run {
     pub(super) rejection: Option<String>,
     /// Why it is not known whether the session went on.
     pub(super) doubt: Option<String>,
+    pub(super) remarks: Remarks,
     pub(super) updates: Updates,
     pub(super) meter: Meter,
     pub(super) stderr: Stderr,
@@ -67,6 +86,8 @@ pub(super) struct Run {
     pub(super) answer: Option<Result<Value, Refusal>>,
     pub(super) fault: Option<Fault>,
     pub(super) stdin: Stdin,
+    /// The conversation was asked to be closed.
+    pub(super) closing: bool,
     pub(super) interrupted: bool,
     pub(super) done: bool,
 }
@@ -102,18 +123,21 @@ impl Adapter for Run {
                 }
             }
             Input::Timer(QUIET_TIMER | QUIET_AT_MOST_TIMER) => {
-                if self.answer.is_some() && self.stdin.is_open() {
-                    self.stdin.close(out);
-                    wait(LINGER_TIMER, LINGER, out);
+                if self.answer.is_some() {
+                    self.close(out);
+                }
+            }
+            Input::Timer(CLOSE_TIMER) => self.leave(out),
+            Input::Timer(HELD_TIMER) => {
+                if self.session.is_none() {
+                    self.open(out);
                 }
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
             Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => self.interrupt(out),
-            Input::Host(HostCommand::Steer { id, .. }) => {
-                takes_no_remark(id, self.dialect.id, out);
-            }
+            Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
             Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
@@ -125,6 +149,9 @@ impl Run {
             dialect,
             launch: launch.clone(),
             rpc: Client::new(Version::Said),
+            agent: Value::Null,
+            logins: VecDeque::new(),
+            held_tries: 0,
             ways: VecDeque::new(),
             session: None,
             steps: VecDeque::new(),
@@ -133,18 +160,44 @@ impl Run {
             begun: false,
             rejection: None,
             doubt: None,
+            remarks: Remarks::default(),
             updates: Updates::default(),
             meter: Meter::new(dialect.usage, launch.resume.is_some()),
             stderr: Stderr::default(),
             answer: None,
             fault: None,
             stdin: Stdin::default(),
+            closing: false,
             interrupted: false,
             done: false,
         }
     }
 
-    fn call(&mut self, call: Call, method: &str, params: &Value, out: &mut Vec<Output>) {
+    /// The turn is over, and so is what there was to say of it: the conversation is closed where that is needed.
+    fn close(&mut self, out: &mut Vec<Output>) {
+        if !self.dialect.closes {
+            self.leave(out);
+        } else if !std::mem::replace(&mut self.closing, true) {
+            let params = json!({"sessionId": self.session});
+            self.call(Call::Close, "session/close", &params, out);
+            wait(CLOSE_TIMER, CLOSE, out);
+        }
+    }
+
+    /// It may go. Some never do by themselves.
+    fn leave(&mut self, out: &mut Vec<Output>) {
+        if !self.stdin.is_open() {
+            return;
+        }
+        self.stdin.close(out);
+        if self.dialect.linger.is_zero() {
+            self.finish(None, out);
+        } else {
+            wait(LINGER_TIMER, self.dialect.linger, out);
+        }
+    }
+
+    pub(super) fn call(&mut self, call: Call, method: &str, params: &Value, out: &mut Vec<Output>) {
         let line = self.rpc.call(call, method, params);
         self.stdin.write(line, out);
     }
@@ -160,34 +213,18 @@ impl Run {
 
     fn answered(&mut self, call: Call, result: Result<Value, Refusal>, out: &mut Vec<Output>) {
         match (call, result) {
-            (Call::Initialize, Ok(result)) => {
-                let agent = result.get("agentInfo").unwrap_or(&Value::Null);
-                let name = [text(agent, "title"), text(agent, "name"), self.dialect.id];
-                let name = name
-                    .into_iter()
-                    .find(|name| !name.is_empty())
-                    .unwrap_or_default();
-                let headline = format!("{name} {}", text(agent, "version"));
-                out.push(Output::Event(log(LogLevel::Info, headline.trim_end())));
-                self.ways = sessions::ways(self.dialect, &result).into();
-                self.open(out);
-            }
+            (Call::Initialize, Ok(result)) => self.initialized(result, out),
+            (Call::LogIn, Ok(_)) => self.open(out),
+            (Call::LogIn, Err(refusal)) => self.log_in(Some(refusal), out),
             (Call::New | Call::GoOn(_), Ok(result)) => self.opened(call, &result, out),
+            (Call::New | Call::GoOn(_), Err(refusal)) => self.not_opened(call, refusal, out),
             (Call::SetUp, Ok(_)) => self.set_up(out),
             (Call::SetUp, Err(refusal)) => self.not_set(&refusal, out),
-            (Call::GoOn(_), Err(refusal)) if refusal.is_unknown_method() => self.open(out),
-            (Call::GoOn(_), Err(refusal)) if sessions::is_lost(self.dialect, &refusal, true) => {
-                self.reject(refusal.words, out);
-            }
+            (Call::Remark(number), result) => self.remarked(number, result, out),
+            (Call::Close, _) => self.leave(out),
             (Call::Initialize, Err(refusal)) => {
                 self.fail(
                     verdict::of_refusal(&refusal, "the agent does not begin"),
-                    out,
-                );
-            }
-            (Call::New | Call::GoOn(_), Err(refusal)) => {
-                self.fail(
-                    verdict::of_refusal(&refusal, "no session could be opened"),
                     out,
                 );
             }
@@ -200,75 +237,16 @@ impl Run {
                     self.begin(out);
                 }
                 self.answer = Some(result);
+                self.forget_remarks(out);
                 wait(QUIET_TIMER, QUIET, out);
                 wait(QUIET_AT_MOST_TIMER, QUIET_AT_MOST, out);
             }
         }
     }
 
-    /// A session, or the one that is to go on, in the next of the ways that the agent offers.
-    fn open(&mut self, out: &mut Vec<Output>) {
-        let mut params = json!({"cwd": self.launch.cwd, "mcpServers": []});
-        if let (Model::WhenOpened, Some(model)) = (self.dialect.model, &self.launch.model) {
-            params["model"] = json!(model);
-        }
-        let (call, method) = match &self.launch.resume {
-            None => (Call::New, "session/new"),
-            Some(session) => {
-                let Some(way) = self.ways.pop_front() else {
-                    let words =
-                        format!("{} does not offer to go on with a session", self.dialect.id);
-                    self.reject(words, out);
-                    return;
-                };
-                params["sessionId"] = json!(session);
-                let method = match way {
-                    Resume::Resume => "session/resume",
-                    Resume::Load => "session/load",
-                };
-                (Call::GoOn(way), method)
-            }
-        };
-        self.call(call, method, &params, out);
-        wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-    }
-
-    fn opened(&mut self, call: Call, result: &Value, out: &mut Vec<Output>) {
-        let named = match (self.dialect.renamed)(result) {
-            "" => text(result, "sessionId"),
-            renamed => renamed,
-        };
-        let session = match &self.launch.resume {
-            // Some do not say it again.
-            Some(asked) if named.is_empty() => asked.clone(),
-            _ => named.to_owned(),
-        };
-        if session.is_empty() {
-            let message = format!("{} named no session", self.dialect.id);
-            self.fail(Fault::new(FailureClass::CliCrashed, message), out);
-            return;
-        }
-        if call != Call::New && self.launch.resume.as_deref() != Some(&session) {
-            self.doubt = Some(format!(
-                "{} went on under another id, {session}",
-                self.dialect.id
-            ));
-        }
-        self.meter.model(sessions::current_model(result));
-        match sessions::steps(self.dialect, &self.launch, &session, result) {
-            Ok(steps) => self.steps = steps.into(),
-            Err(message) => {
-                self.fail(Fault::new(FailureClass::ModelNotFound, message), out);
-                return;
-            }
-        }
-        self.session = Some(session);
-        self.set_up(out);
-    }
-
     /// The next step, or the prompt after the last.
-    fn set_up(&mut self, out: &mut Vec<Output>) {
-        if let Some(step) = self.step.take().filter(|step| step.needed) {
+    pub(super) fn set_up(&mut self, out: &mut Vec<Output>) {
+        if let Some(step) = self.step.take().filter(|step| step.need == Need::Model) {
             let model = self.launch.model.as_deref().unwrap_or_default();
             self.meter.model(model);
             out.push(Output::Event(log(
@@ -283,19 +261,25 @@ impl Run {
             return;
         }
         self.prompted = true;
-        let params = json!({
-            "sessionId": self.session,
-            "prompt": [{"type": "text", "text": self.launch.message}],
-        });
+        let prompt = json!([{"type": "text", "text": self.launch.message}]);
+        let mut params = json!({"sessionId": self.session, "prompt": prompt});
+        if self.dialect.prompt_twice {
+            params["content"] = prompt;
+        }
         self.call(Call::Prompt, "session/prompt", &params, out);
     }
 
     fn not_set(&mut self, refusal: &Refusal, out: &mut Vec<Output>) {
         let Some(step) = self.step.take() else { return };
-        if step.needed {
+        let missing = match step.need {
+            Need::Model => Some(FailureClass::ModelNotFound),
+            Need::Choice => Some(FailureClass::ConfigMissing),
+            Need::None => None,
+        };
+        if let Some(missing) = missing {
             let mut fault = verdict::of_refusal(refusal, &format!("could not set {}", step.what));
             if fault.class == FailureClass::Unknown {
-                fault.class = FailureClass::ModelNotFound;
+                fault.class = missing;
             }
             self.fail(fault, out);
             return;
@@ -314,7 +298,14 @@ impl Run {
                 self.updates.asked(self.dialect, call, &mut events);
             }
             out.extend(events.into_iter().map(Output::Event));
-            permissions::answer(params, self.interrupted)
+            match (self.dialect.asks)(params) {
+                Asks::Permission => permissions::answer(params, self.interrupted),
+                Asks::Forbidden => permissions::refuse(params, self.interrupted),
+                Asks::Person => {
+                    self.for_a_person(id, params, out);
+                    return;
+                }
+            }
         } else {
             None
         };
@@ -332,6 +323,20 @@ impl Run {
         self.stdin.write(line, out);
     }
 
+    /// It wants to hear something of a person, and nobody is there: it would wait for ever.
+    fn for_a_person(&mut self, id: &Value, params: &Value, out: &mut Vec<Output>) {
+        let line = match permissions::refuse(params, self.interrupted) {
+            Some(result) => self.rpc.answer(id, &result),
+            None => self.rpc.refuse(id, "session/request_permission"),
+        };
+        self.stdin.write(line, out);
+        let message = format!(
+            "{} asked a question, and nobody is there to answer it",
+            self.dialect.id
+        );
+        self.fail(Fault::new(FailureClass::EmptyOutput, message), out);
+    }
+
     /// True for what is of our session and of this turn: a session that is loaded tells its history again.
     fn is_ours(&self, params: &Value) -> bool {
         self.prompted && self.session.as_deref() == Some(text(params, "sessionId"))
@@ -340,6 +345,17 @@ impl Run {
     fn notice(&mut self, method: &str, params: &Value, line: &str, out: &mut Vec<Output>) {
         if self.answer.is_some() {
             wait(QUIET_TIMER, QUIET, out);
+        }
+        match (self.dialect.usage, method) {
+            (Scope::Notice, STATUS) => {
+                self.meter.status(params, self.prompted);
+                return;
+            }
+            (_, INTERJECTED) => {
+                self.interjected(params, out);
+                return;
+            }
+            _ => {}
         }
         if !matches!(method, "session/update" | "session/notification") {
             out.push(Output::Event(log(LogLevel::Debug, line)));
@@ -377,7 +393,7 @@ impl Run {
         }
     }
 
-    fn reject(&mut self, words: String, out: &mut Vec<Output>) {
+    pub(super) fn reject(&mut self, words: String, out: &mut Vec<Output>) {
         let words = cut(words, limits::MESSAGE_BYTES);
         if self.launch.resume.is_some() {
             self.rejection = Some(words.clone());
@@ -385,7 +401,7 @@ impl Run {
         self.fail(Fault::new(FailureClass::SessionRejected, words), out);
     }
 
-    fn fail(&mut self, fault: Fault, out: &mut Vec<Output>) {
+    pub(super) fn fail(&mut self, fault: Fault, out: &mut Vec<Output>) {
         self.fault = Some(fault);
         self.finish(None, out);
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::dialect::{Dialect, Model, Resume};
+use super::dialect::{Choice, Dialect, Model, Resume};
 use crate::adapter::Launch;
 use crate::adapters::frame::{list, text};
 use crate::adapters::json_rpc::Refusal;
@@ -27,12 +27,23 @@ pub(super) fn ways(dialect: &Dialect, initialized: &Value) -> Vec<Resume> {
 /// A call that sets a session up.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
-    /// True for the model: without it the run is not what was asked for.
-    pub(super) needed: bool,
+    /// What it is without it.
+    pub(super) need: Need,
     /// What is set, in words.
     pub(super) what: String,
     pub(super) method: &'static str,
     pub(super) params: Value,
+}
+
+/// What a run is without a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// As good.
+    None,
+    /// Of another model than was asked for.
+    Model,
+    /// One that cannot work.
+    Choice,
 }
 
 /// The calls that set an opened session up. An error says why the model cannot be chosen.
@@ -43,6 +54,8 @@ pub(super) fn steps(
     opened: &Value,
 ) -> Result<Vec<Step>, String> {
     let mut steps: Vec<_> = mode(dialect, id, opened).into_iter().collect();
+    let choices = dialect.choices.iter();
+    steps.extend(choices.filter_map(|choice| choose(choice, id, opened)));
     match (dialect.model, &launch.model) {
         (Model::InSession, Some(wanted)) => steps.extend(model(wanted, id, opened)?),
         // It was named already; where there is no choice that has to do.
@@ -50,6 +63,9 @@ pub(super) fn steps(
             steps.extend(model(wanted, id, opened).unwrap_or_default());
         }
         (Model::Flag(_), _) | (_, None) => {}
+    }
+    if let (None, Some(level)) = (dialect.thinking, &launch.thinking) {
+        steps.extend(thinking(level, id, opened));
     }
     Ok(steps)
 }
@@ -83,10 +99,46 @@ fn mode(dialect: &Dialect, id: &str, opened: &Value) -> Option<Step> {
     };
     let wanted = *dialect.modes.iter().find(offered)?;
     (text(modes, "currentModeId") != wanted).then(|| Step {
-        needed: false,
+        need: Need::None,
         what: format!("the mode {wanted}"),
         method: "session/set_mode",
         params: json!({"sessionId": id, "modeId": wanted}),
+    })
+}
+
+/// Sets how much the model thinks. One that offers no such option, or not this value of it, says so itself.
+fn thinking(level: &str, id: &str, opened: &Value) -> Option<Step> {
+    let names = ["effort", "thought_level"];
+    let offered = names.iter().find_map(|name| option(opened, name));
+    if offered.is_some_and(|option| text(option, "currentValue") == level) {
+        return None;
+    }
+    let config = offered.map_or(names[0], |option| text(option, "id"));
+    Some(Step {
+        need: Need::None,
+        what: format!("the thinking level {level}"),
+        method: "session/set_config_option",
+        params: json!({"sessionId": id, "configId": config, "value": level}),
+    })
+}
+
+/// Makes a setting, unless the session has it.
+fn choose(choice: &Choice, id: &str, opened: &Value) -> Option<Step> {
+    let offered = option(opened, choice.id);
+    let is_set = offered.is_some_and(|option| text(option, "currentValue") == choice.value);
+    if is_set || (offered.is_none() && !choice.needed) {
+        return None;
+    }
+    let config = offered.map_or(choice.id, |option| text(option, "id"));
+    Some(Step {
+        need: if choice.needed {
+            Need::Choice
+        } else {
+            Need::None
+        },
+        what: format!("{} to {}", choice.id, choice.value),
+        method: "session/set_config_option",
+        params: json!({"sessionId": id, "configId": config, "value": choice.value}),
     })
 }
 
@@ -94,7 +146,7 @@ fn model(wanted: &str, id: &str, opened: &Value) -> Result<Option<Step>, String>
     let models = opened.get("models").filter(|models| !models.is_null());
     let option = option(opened, "model");
     let step = |method, params| Step {
-        needed: true,
+        need: Need::Model,
         what: format!("the model {wanted}"),
         method,
         params,
@@ -270,6 +322,32 @@ mod tests {
         }
         assert_eq!(current_model(&json!({"configOptions": option})), "a");
         assert_eq!(current_model(&json!({"models": models})), "a");
+    }
+
+    #[test]
+    fn the_thinking_level_is_set_by_the_option_that_is_offered() {
+        let launch = Launch {
+            thinking: Some("high".to_owned()),
+            ..launch(None)
+        };
+        let made = |dialect: &Dialect, opened: Value| {
+            let steps = steps(dialect, &launch, "s", &opened).unwrap();
+            steps.first().map(|step| step.params["configId"].clone())
+        };
+        let option = |name: &str, current: &str| json!({"configOptions": [{"id": "x", "category": name, "currentValue": current}]});
+        assert_eq!(made(&BASE, option("effort", "low")), Some(json!("x")));
+        assert_eq!(
+            made(&BASE, option("thought_level", "low")),
+            Some(json!("x"))
+        );
+        assert_eq!(made(&BASE, option("effort", "high")), None);
+        // It is asked for all the same: the agent's refusal then stands in the timeline.
+        assert_eq!(made(&BASE, json!({})), Some(json!("effort")));
+        let by_flag = Dialect {
+            thinking: Some("--effort"),
+            ..BASE
+        };
+        assert_eq!(made(&by_flag, option("effort", "low")), None);
     }
 
     fn lost(code: i64, words: &str, opening: bool) -> bool {

@@ -31,6 +31,8 @@ pub(super) struct Updates {
     /// What the program said in the agent's place.
     notices: String,
     active: bool,
+    /// A tool that means that the work is done has succeeded.
+    goal: bool,
 }
 
 /// A call that has not ended.
@@ -96,6 +98,23 @@ impl Updates {
     pub(super) fn close(&mut self, events: &mut Vec<EventBody>) {
         self.tell_open("", events);
         self.calls.close(events);
+    }
+
+    /// The turn went well, so what is open has ended well too.
+    pub(super) fn end_open(&mut self, events: &mut Vec<EventBody>) {
+        self.tell_open("", events);
+        for at in 0..self.open.len() {
+            self.tell(at, events);
+        }
+        for call in std::mem::take(&mut self.open) {
+            self.calls
+                .end(&call.id, String::new(), ToolStatus::Completed, events);
+        }
+    }
+
+    /// True once a tool has succeeded that means that the work is done.
+    pub(super) fn reached_goal(&self) -> bool {
+        self.goal
     }
 
     /// The agent's answer.
@@ -186,6 +205,8 @@ impl Updates {
         } else {
             ToolStatus::Completed
         };
+        let succeeded = status == ToolStatus::Completed;
+        self.goal |= succeeded && (dialect.is_goal)(&call.title, &call.input);
         self.calls.end(&call.id, output, status, events);
     }
 

@@ -53,6 +53,11 @@ pub(super) fn judge(
                 format!("the agent refused: {words}"),
             )
         }
+        "end_turn" => of_answer(dialect, updates),
+        other if dialect.only_known_ends => fault(
+            classify::classify_or(updates.notices(), FailureClass::CliCrashed),
+            format!("the agent ended its turn with {other:?}"),
+        ),
         _ => of_answer(dialect, updates),
     }
 }
