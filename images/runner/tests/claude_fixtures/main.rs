@@ -8,7 +8,7 @@ use protocol::{EventBody, FailureClass as C, Outcome};
 use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome};
 
 use cases::{CASES, case, ok};
-use replay::{Case, Run, broken, recorded, result, shown};
+use replay::{Case, Run, recorded, result, shown};
 
 #[test]
 fn every_recording_has_a_case() {
@@ -269,48 +269,4 @@ fn a_missing_login_does_not_cost_the_conversation() {
         (result(&out).session.as_deref(), &result(&out).retired[..]),
         (Some("s1"), &[][..])
     );
-}
-
-mod any_input {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn line() -> impl Strategy<Value = Vec<u8>> {
-        let all: Vec<String> = [
-            "shell",
-            "hooks-steer",
-            "interrupt-tool",
-            "resume-unknown",
-            "thinking-partial",
-        ]
-        .iter()
-        .flat_map(|name| case(name).stdout())
-        .collect();
-        broken(all)
-    }
-
-    proptest! {
-        /// Frames in any order, with bytes broken: one result, nothing after it, tools paired.
-        #[test]
-        fn there_is_exactly_one_result(
-            lines in prop::collection::vec(line(), 0..20),
-            interrupt_at in 0..20_usize,
-            resume in any::<bool>(),
-        ) {
-            let case = Case { resume: resume.then_some("00000000-0000-4000-8000-000000000005"), ..ok("any") };
-            let mut run = Run::of(&case);
-            for (at, line) in lines.iter().enumerate() {
-                if at == interrupt_at {
-                    run.give(Input::Host(HostCommand::Interrupt));
-                }
-                if line.len() % 7 == 0 {
-                    run.give(Input::Stderr(line));
-                } else {
-                    run.give(Input::Stdout(line));
-                }
-            }
-            run.end(Exit { code: Some(0), signal: None });
-        }
-    }
 }

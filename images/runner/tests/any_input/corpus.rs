@@ -1,0 +1,85 @@
+//! What real programs wrote, and which of it is given to which provider.
+
+use protocol::providers::ids;
+
+use crate::replay::{Case, folder, recorded};
+
+/// Longer lines are left out: a change in one is as likely to matter in a short one, and costs less.
+const LINE_BYTES: usize = 16 * 1024;
+/// Recordings of one provider that are gone through.
+const RECORDINGS: usize = 12;
+/// Those whose recordings stand in for a provider without any of its own: between them all families are there.
+const STAND_INS: &[&str] = &["kimi", "claude", "codex", "pi", "opencode", "copilot"];
+
+/// The folders of recordings of a provider: its own, and those of its earlier versions.
+fn folders(provider: &'static str) -> Vec<&'static str> {
+    let earlier: &[&str] = match provider {
+        "pi" => &["pi-0.73"],
+        _ => &[],
+    };
+    let own = [provider].into_iter().chain(earlier.iter().copied());
+    own.filter(|name| folder(name).is_dir()).collect()
+}
+
+fn recordings_in(provider: &'static str, name: &'static str) -> Vec<Case> {
+    let cases = recorded(name).into_iter().map(|recording| Case {
+        provider,
+        folder: name,
+        name: recording.leak(),
+        resume: None,
+        exit: 0,
+        interrupt: None,
+        class: None,
+    });
+    cases.filter(|case| !case.stdout().is_empty()).collect()
+}
+
+/// Recordings for a provider, its own where it has some. Those with a tool first.
+pub(crate) fn recordings(provider: &'static str) -> Vec<Case> {
+    let own = folders(provider);
+    let names = if own.is_empty() {
+        STAND_INS.to_vec()
+    } else {
+        own
+    };
+    let mut all: Vec<_> = names
+        .into_iter()
+        .flat_map(|name| recordings_in(provider, name))
+        .collect();
+    let usual = |case: &Case| {
+        let names = ["shell", "text", "thinking", "write-read"];
+        names
+            .iter()
+            .position(|name| *name == case.name)
+            .unwrap_or(4)
+    };
+    all.sort_by_key(usual);
+    all.truncate(RECORDINGS);
+    all
+}
+
+/// Lines of a provider's own, and lines of all others.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    pub(crate) own: Vec<String>,
+    pub(crate) alien: Vec<String>,
+}
+
+pub(crate) fn lines(provider: &'static str) -> Lines {
+    let of = |case: &Case| -> Vec<String> {
+        let lines = case.stdout().into_iter();
+        lines
+            .filter(|line| !line.is_empty() && line.len() <= LINE_BYTES)
+            .collect()
+    };
+    let own = recordings(provider).iter().flat_map(of).collect();
+    // A few of each: they are many.
+    let others = ids().into_iter().filter(|other| *other != provider);
+    let alien = others
+        .flat_map(folders)
+        .flat_map(|name| recordings_in(provider, name))
+        .filter(|case| matches!(case.name, "shell" | "thinking" | "http-401"))
+        .flat_map(|case| of(&case))
+        .collect();
+    Lines { own, alien }
+}
