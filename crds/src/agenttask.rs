@@ -1,6 +1,6 @@
 //! AgentTask: one turn of one agent on one subject.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,7 +87,7 @@ pub use status::{
         priority = 1
     )
 )]
-#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.promptFrom) == has(oldSelf.promptFrom) && (!has(self.promptFrom) || self.promptFrom == oldSelf.promptFrom) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds) && has(self.model) == has(oldSelf.model) && (!has(self.model) || self.model == oldSelf.model) && has(self.maxTurns) == has(oldSelf.maxTurns) && (!has(self.maxTurns) || self.maxTurns == oldSelf.maxTurns)")
+#[x_kube(validation = Rule::new("self.agentRef == oldSelf.agentRef && self.subject == oldSelf.subject && has(self.prompt) == has(oldSelf.prompt) && (!has(self.prompt) || self.prompt == oldSelf.prompt) && has(self.promptFrom) == has(oldSelf.promptFrom) && (!has(self.promptFrom) || self.promptFrom == oldSelf.promptFrom) && has(self.cause) == has(oldSelf.cause) && (!has(self.cause) || self.cause == oldSelf.cause) && self.session == oldSelf.session && has(self.deadlineSeconds) == has(oldSelf.deadlineSeconds) && (!has(self.deadlineSeconds) || self.deadlineSeconds == oldSelf.deadlineSeconds) && has(self.startAfter) == has(oldSelf.startAfter) && (!has(self.startAfter) || self.startAfter == oldSelf.startAfter) && has(self.model) == has(oldSelf.model) && (!has(self.model) || self.model == oldSelf.model) && has(self.maxTurns) == has(oldSelf.maxTurns) && (!has(self.maxTurns) || self.maxTurns == oldSelf.maxTurns)")
     .message("of a task only desiredState, priority and ttlSecondsAfterFinished can change: create another AgentTask"))]
 #[x_kube(validation = Rule::new("(has(self.prompt) ? 1 : 0) + (has(self.promptFrom) ? 1 : 0) + (has(self.cause) ? 1 : 0) == 1")
     .message("a task has exactly one of prompt, promptFrom and cause: give it a prompt; one with a cause is made by Mooring when somebody wakes an agent on an issue"))]
@@ -133,7 +133,10 @@ pub struct AgentTaskSpec {
     #[schemars(range(min = -1000, max = 1000))]
     #[serde(default)]
     pub priority: i32,
-    /// deadlineSeconds is how long after its creation the task is ended, time suspended not counted. It cannot change.
+    /// startAfter is the time before which the task is not begun, at most 30 days after its creation. It cannot change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_after: Option<Time>,
+    /// deadlineSeconds is how long after its creation, or after startAfter, the task is ended, time suspended not counted. It cannot change.
     #[schemars(range(min = 1, max = 31_536_000))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_seconds: Option<i32>,

@@ -156,7 +156,8 @@ pub fn fired_task_name(schedule: &str, uid: &str, time: &str) -> String {
 /// The name of the Secret with a webhook's key: `webhook-<name>-<hash>`. `uid` is that of the webhook's object.
 #[must_use]
 pub fn webhook_secret_name(name: &str, uid: &str, version: i32) -> String {
-    format!("webhook-{name}-{}", hash(&[uid, &version.to_string()]))
+    // What the key follows from is in the name: a Secret holds for ever what it was made with.
+    format!("webhook-{name}-{}", hash(&["v2", uid, &version.to_string()]))
 }
 
 fn is_uuid(text: &str) -> bool {

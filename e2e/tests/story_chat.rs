@@ -18,6 +18,8 @@ fn queued(sent: &ChatSent) -> Result<TaskId> {
         WakeVerdict::Queued { task: Some(task) } => Ok(*task),
         verdict @ (WakeVerdict::Queued { task: None }
         | WakeVerdict::Coalesced { .. }
+        | WakeVerdict::Deferred { .. }
+        | WakeVerdict::Steered { .. }
         | WakeVerdict::Blocked { .. }) => anyhow::bail!("not queued: {verdict:?}"),
     }
 }

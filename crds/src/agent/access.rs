@@ -16,7 +16,7 @@ pub struct Access {
     pub invokers: Invokers,
 }
 
-/// Users, groups and agents.
+/// Users, groups, agents and webhooks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Invokers {
@@ -41,4 +41,15 @@ pub struct Invokers {
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[serde(default)]
     pub agents: Vec<String>,
+    /// webhooks are `AgentWebhook`s in the same namespace whose deliveries may wake it, whoever sent them.
+    #[schemars(
+        length(max = 64),
+        inner(
+            length(min = 1, max = 40),
+            regex(pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+        )
+    )]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    #[serde(default)]
+    pub webhooks: Vec<String>,
 }

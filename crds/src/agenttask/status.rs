@@ -88,6 +88,8 @@ pub struct WaitingStatus {
 /// What a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum WaitingLimit {
+    /// The time before which it is not to begin has not come.
+    StartTime,
     /// Another task has the session.
     Session,
     /// The Agent's `maxConcurrentTasks` is reached.

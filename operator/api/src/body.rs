@@ -10,10 +10,10 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use protocol::board::{
     ChatEdit, CommentEdit, Decision, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat,
-    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Rerun, Retry,
+    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Rerun, Retry, Steer,
 };
 use protocol::limits;
-use protocol::runner::{AskRequest, EventsRequest, FinishRequest, OpenRequest, SettleRequest, StartedRequest, TextRequest};
+use protocol::runner::{AskRequest, EventsRequest, FinishRequest, OpenRequest, RawPart, SteeredRequest, SettleRequest, StartedRequest, TextRequest};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -70,6 +70,9 @@ impl Content for ChatEdit {
 impl Content for NewQuickIssue {
     const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
+impl Content for Steer {
+    const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
+}
 impl Content for NewComment {
     const MOST: usize = 2 * limits::COMMENT_BYTES + ENVELOPE_BYTES;
 }
@@ -92,6 +95,8 @@ impl Content for Retry {
 impl Content for StartedRequest {}
 impl Content for EventsRequest {}
 impl Content for TextRequest {}
+impl Content for RawPart {}
+impl Content for SteeredRequest {}
 impl Content for FinishRequest {}
 
 /// A JSON body. Extractors before it have run when the first byte of it is read, so nobody unknown is read.

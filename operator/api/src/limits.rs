@@ -33,6 +33,10 @@ pub struct Limits {
     /// Deliveries of other systems that are being taken at the same time. Whoever connects can send one, and it is read
     /// before its signature is looked at.
     pub deliveries: usize,
+    /// Of them, those that one address sends: who has not signed anything holds up no other sender.
+    pub deliveries_per_address: usize,
+    /// From the end of a delivery's headers to the end of its body.
+    pub delivery_body: Duration,
     /// See [`limits::CONTROL_HOLD`].
     pub control_hold: Duration,
     /// From a question about people to the cluster's answer.
@@ -76,6 +80,8 @@ impl Default for Limits {
             requests_per_person: 32,
             strangers: 8,
             deliveries: 32,
+            deliveries_per_address: 8,
+            delivery_body: Duration::from_secs(5),
             control_hold: limits::CONTROL_HOLD,
             cluster_answer: Duration::from_secs(5),
             handshake: Duration::from_secs(5),
@@ -107,6 +113,8 @@ pub(crate) enum Party {
     AllLive,
     /// All deliveries of other systems.
     Deliveries,
+    /// Deliveries that come from there.
+    DeliveriesFrom(IpAddr),
     /// All who log in.
     Logins,
     /// All who show a token that the cluster has to look at.
@@ -114,6 +122,10 @@ pub(crate) enum Party {
     /// Whoever connects from there.
     Address(IpAddr),
 }
+
+/// Whence a request comes: an extension of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
 
 /// Requests that are being answered, and connections that stand. Bounded by the open connections: a party without a
 /// request has no entry.

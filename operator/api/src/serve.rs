@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
@@ -19,7 +22,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::answer;
-use crate::limits::{HEADER_BYTES, HEADERS, Limits, Party, STREAMS, Slot};
+use crate::limits::{HEADER_BYTES, HEADERS, Limits, Party, Peer, STREAMS, Slot};
 use crate::metrics::Refusal;
 use crate::state::{ApiState, Shared};
 
@@ -124,6 +127,7 @@ impl Server {
         let Some(place) = place else { return };
         let connection = Connection {
             router,
+            peer: Peer(from.to_canonical()),
             acceptor: TlsAcceptor::from(Arc::clone(&self.tls.borrow())),
             limits: self.state.limits,
             shutdown: self.state.shutdown.clone(),
@@ -144,6 +148,7 @@ impl Server {
 
 struct Connection {
     router: Router,
+    peer: Peer,
     acceptor: TlsAcceptor,
     limits: Limits,
     shutdown: CancellationToken,
@@ -173,7 +178,12 @@ impl Connection {
         // What was agreed on decides, not the first bytes: waiting for those would have no limit of time.
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
         let io = TokioIo::new(stream);
-        let service = TowerToHyperService::new(self.router.clone());
+        let peer = self.peer;
+        let router = TowerToHyperService::new(self.router.clone());
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(peer);
+            router.call(request)
+        });
         let ended = if is_http2 {
             let connection = self.http2().serve_connection(io, service);
             until(connection, &self.shutdown, |connection| {

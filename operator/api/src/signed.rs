@@ -14,7 +14,7 @@ use protocol::webhook::{
 
 use crate::body;
 use crate::error::Failure;
-use crate::limits::{Party, Slot};
+use crate::limits::{Party, Peer, Slot};
 use crate::state::{Inner, Shared};
 
 /// A delivery whose signature is good.
@@ -30,7 +30,7 @@ pub(crate) struct Signed {
     pub(crate) id: String,
     /// What was sent.
     pub(crate) body: Vec<u8>,
-    _slot: Slot,
+    _slots: (Option<Slot>, Slot),
 }
 
 /// In whose form a delivery comes.
@@ -66,18 +66,23 @@ impl FromRequest<Shared> for Signed {
         }
         let path = request.extract_parts::<Path<(String, String)>>().await;
         let Path((namespace, name)) = path.map_err(|_| Failure::not_found())?;
-        let slot = state
+        let from = request.extensions().get::<Peer>().copied();
+        let of_sender = from.map(|Peer(address)| {
+            let most = state.limits.deliveries_per_address;
+            state.slots.take(Party::DeliveriesFrom(address), most)
+        });
+        let of_sender = of_sender.transpose()?;
+        let of_all = state
             .slots
             .take(Party::Deliveries, state.limits.deliveries)?;
         let headers = request.headers().clone();
         let claimed = claimed(&headers).ok_or_else(Failure::unauthenticated)?;
-        let body = body::whole(request, BODY_BYTES, state.limits.body).await?;
+        let body = body::whole(request, BODY_BYTES, state.limits.delivery_body).await?;
         let workspace = state.definitions.workspace(&namespace);
         let webhook = state.definitions.webhook(&namespace, &name);
         let known = webhook.zip(workspace);
-        let uid = known.as_ref().map_or("", |(_, uid)| uid);
         let webhook = known.as_ref().map(|(webhook, _)| webhook.as_ref());
-        let good = is_good(state, (uid, &name), webhook, &claimed, &body)?;
+        let good = is_good(state, &name, webhook, &claimed, &body)?;
         let known = known.filter(|(webhook, _)| good && takes(webhook, &claimed.form));
         let Some((webhook, uid)) = known else {
             return Err(Failure::unauthenticated());
@@ -96,7 +101,7 @@ impl FromRequest<Shared> for Signed {
             form: claimed.form.clone(),
             id: claimed.id.to_owned(),
             body,
-            _slot: slot,
+            _slots: (of_sender, of_all),
         })
     }
 }
@@ -134,17 +139,18 @@ fn claimed(headers: &HeaderMap) -> Option<Claimed<'_>> {
 /// Whether the signature is that of one of the webhook's keys. Where there is no webhook it is compared all the same.
 fn is_good(
     state: &Inner,
-    (uid, name): (&str, &str),
+    name: &str,
     webhook: Option<&AgentWebhook>,
     claimed: &Claimed<'_>,
     body: &[u8],
 ) -> Result<bool, Failure> {
+    let uid = webhook.and_then(|webhook| webhook.metadata.uid.as_deref());
     let present = webhook.map_or(1, |webhook| webhook.spec.key_version);
     let previous = webhook.is_some_and(|webhook| webhook.spec.previous_key == PreviousKey::Accept);
     let mut good = false;
     for version in [Some(present), Some(present - 1).filter(|_| previous)] {
         let Some(version) = version else { continue };
-        let key = state.key()?.webhook_key(uid, name, version);
+        let key = state.key()?.webhook_key(uid.unwrap_or_default(), name, version);
         good |= match &claimed.form {
             Form::GitHub { .. } => is_signed_by_github(claimed.signature, &key, body),
             Form::Generic => {

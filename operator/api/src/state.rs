@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
+use crds::{Agent, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use protocol::InstallationKey;
@@ -46,6 +46,14 @@ pub trait Definitions: Send + Sync + 'static {
     fn skills(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Skill>>;
     /// The `AgentWebhook` of this name.
     fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>>;
+    /// The `AgentWebhooks` of a namespace, as [`Definitions::agents`].
+    fn webhooks(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentWebhook>>;
+    /// The `AgentSchedule` of this name.
+    fn schedule(&self, namespace: &str, name: &str) -> Option<Arc<AgentSchedule>>;
+    /// The `AgentSchedules` of a namespace, as [`Definitions::agents`].
+    fn schedules(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentSchedule>>;
+    /// The Runtimes of a namespace, as [`Definitions::agents`].
+    fn runtimes(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Runtime>>;
     /// UID of a namespace that is a workspace: one that is labelled so.
     fn workspace(&self, namespace: &str) -> Option<String>;
 }

@@ -128,9 +128,7 @@ pub(crate) async fn has_left(ctx: &Context, key: &LaneKey, lane: &Lane) -> Resul
 /// Whether tasks wait that may go to this lane.
 async fn does_someone_wait(ctx: &Context, lane: &Lane) -> Result<bool, Error> {
     for agent in &lane.agents {
-        let waits = ctx
-            .store
-            .does_agent_wait(&lane.namespace_uid, &agent.name);
+        let waits = ctx.store.does_agent_wait(&lane.namespace_uid, &agent.name);
         if waits.await? {
             return Ok(true);
         }

@@ -29,6 +29,9 @@ const PROBES_WAITING: usize = 4096;
 /// Objects that wait for room in the queue of their workspace. One more looks for it by itself, now and then.
 const TURNED_AWAY: usize = 16_384;
 
+/// Deliveries that the store could not take and that are tried again.
+const TRIES: usize = 1024;
+
 /// The memory.
 #[derive(Debug)]
 pub struct Memory {
@@ -39,6 +42,7 @@ pub struct Memory {
     turned_away: Mutex<TurnedAway>,
     clis: Mutex<Bounded<String, CliStatus>>,
     images: Mutex<Bounded<(String, String), String>>,
+    tries: Mutex<Bounded<u128, u32>>,
     probes: Mutex<Probes>,
 }
 
@@ -52,6 +56,7 @@ impl Default for Memory {
             turned_away: Mutex::default(),
             clis: Mutex::new(Bounded::new(CLIS)),
             images: Mutex::new(Bounded::new(CLIS)),
+            tries: Mutex::new(Bounded::new(TRIES)),
             probes: Mutex::default(),
         }
     }
@@ -91,6 +96,15 @@ impl Memory {
     #[must_use]
     pub fn task_of(&self, object_uid: &str) -> Option<TaskId> {
         lock(&self.objects).get(object_uid)
+    }
+
+    /// Counts a try of a delivery that came to nothing; says how many there were.
+    #[must_use]
+    pub fn tried(&self, delivery: u128) -> u32 {
+        let mut tries = lock(&self.tries);
+        let count = tries.get(&delivery).unwrap_or(0).saturating_add(1);
+        tries.put(delivery, count);
+        count
     }
 
     /// A task waits until the pod of this place is gone.

@@ -92,13 +92,14 @@ impl InstallationKey {
             .into()
     }
 
-    /// The key with which a webhook's sender signs, as text: this workspace's, under this name, of this number.
+    /// The key with which a webhook's sender signs, as text: that of the object with this UID and name, of this
+    /// number. A webhook that is made anew has another one.
     #[must_use]
-    pub fn webhook_key(&self, namespace_uid: &str, name: &str, version: i32) -> SecretString {
+    pub fn webhook_key(&self, uid: &str, name: &str, version: i32) -> SecretString {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of any length");
-        mac.update(b"mooring/webhook-key/v1");
-        for part in [namespace_uid, name] {
+        mac.update(b"mooring/webhook-key/v2");
+        for part in [uid, name] {
             // Their lengths too, so that no two pairs are the same bytes.
             mac.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
             mac.update(part.as_bytes());

@@ -14,6 +14,10 @@ pub const TOOL_OUTPUT_BYTES: usize = 8192;
 pub const TEXT_BYTES: usize = 1024 * 1024;
 /// Bytes of such texts of one attempt; those that come when it is full are not kept.
 pub const ATTEMPT_TEXT_BYTES: u64 = 16 * 1024 * 1024;
+/// Bytes of a part of what an agent's program wrote; what is longer is cut there.
+pub const RAW_PART_BYTES: usize = 64 * 1024;
+/// Bytes of what an agent's program wrote that are kept of one attempt: the end of it.
+pub const ATTEMPT_RAW_BYTES: u64 = 4 * 1024 * 1024;
 /// Models that one result may tell of; more are left out.
 pub const MODELS: usize = 16;
 /// Bytes of a model's name.

@@ -32,6 +32,8 @@ pub struct Facts {
     pub thinks: bool,
     /// It knows tiers of the provider's service.
     pub tiers: bool,
+    /// It counts how often it asks the model, and can be told when to stop.
+    pub counts_turns: bool,
 }
 
 /// What a command line can do about a list of tools.
@@ -150,6 +152,7 @@ const PLAIN: Facts = Facts {
     mcp: McpSupport::NONE,
     thinks: false,
     tiers: false,
+    counts_turns: false,
 };
 
 /// All of them.
@@ -164,6 +167,7 @@ pub const DRIVEN: &[Facts] = &[
         },
         thinks: true,
         tiers: true,
+        counts_turns: true,
         ..PLAIN
     },
     Facts {

@@ -50,6 +50,14 @@ impl std::fmt::Debug for TextRequest {
     }
 }
 
+impl std::fmt::Debug for RawPart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawPart")
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}
+
 impl std::fmt::Debug for OpenResponse {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OpenResponse")
@@ -99,6 +107,17 @@ pub struct TextRequest {
 pub struct TextResponse {
     /// False when the attempt has used up its [`crate::limits::ATTEMPT_TEXT_BYTES`].
     pub kept: bool,
+}
+
+/// `POST raw`: a part of what the agent's program wrote, without secrets. The API keeps the end of it all,
+/// [`crate::limits::ATTEMPT_RAW_BYTES`]; sending a part again changes nothing.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RawPart {
+    /// Where in all that was written it begins, in bytes.
+    pub start: u64,
+    /// At most [`crate::limits::RAW_PART_BYTES`].
+    pub text: String,
 }
 
 /// Query of `GET control`: commands after this number.

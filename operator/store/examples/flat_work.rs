@@ -162,6 +162,7 @@ fn task(namespace_uid: &str, number: usize, subject: usize) -> Result<NewTask> {
         deadline_seconds: None,
         suspended: false,
         prompt: None,
+        fire_at: None,
     })
 }
 

@@ -383,7 +383,11 @@ pub(crate) async fn end(
 }
 
 /// Gives the attempt's runner its next command.
-pub(crate) async fn tell(write: &mut Write, attempt: AttemptId, kind: CommandKind) -> Result<(), Error> {
+pub(crate) async fn tell(
+    write: &mut Write,
+    attempt: AttemptId,
+    kind: CommandKind,
+) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO commands (task, attempt, number, kind) \
         SELECT $1, $2, COALESCE(MAX(number), 0) + 1, $3 FROM commands WHERE task = $1 AND attempt = $2";
     let insert = query("write a command", INSERT)

@@ -61,6 +61,16 @@ pub struct Delivery {
     pub body: Vec<u8>,
 }
 
+impl Delivery {
+    /// When it came, to the millisecond.
+    #[must_use]
+    pub fn came_at(&self) -> Option<Timestamp> {
+        let (seconds, nanoseconds) = self.id.get_timestamp()?.to_unix();
+        let (seconds, nanoseconds) = (seconds.try_into().ok()?, nanoseconds.try_into().ok()?);
+        Timestamp::new(seconds, nanoseconds).ok()
+    }
+}
+
 /// How a delivery ended that became nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nothing {
@@ -184,6 +194,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let mut write = self.write(WritePoint::Deliver).await?;
+        write.queue(&by.workspace, directory).await?;
         // Two who deal with the same webhook would else both find that no issue stands for a reference.
         write
             .serialize(&format!(

@@ -37,7 +37,9 @@ impl Store {
             let list = query(doing, sql).bind(issue.id).bind(before);
             list.bind(limit + 1)
         };
-        let rows = part("list what was said", COMMENTS).all(&mut reader).await?;
+        let rows = part("list what was said", COMMENTS)
+            .all(&mut reader)
+            .await?;
         let comments = comments::read_all(&mut reader, &rows).await?;
         entries.extend(comments.into_iter().map(said));
         let rows = part("list who was woken", RUNS).all(&mut reader).await?;

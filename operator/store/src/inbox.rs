@@ -72,8 +72,7 @@ impl Store {
     pub async fn read_inbox(&self, member: MemberId, entry: InboxId) -> Result<(), Error> {
         const READ: &str =
             "UPDATE inbox SET is_read = TRUE WHERE id = $1 AND member = $2 AND NOT archived";
-        self.mark(WritePoint::ReadInbox, READ, member, entry)
-            .await
+        self.mark(WritePoint::ReadInbox, READ, member, entry).await
     }
 
     /// Takes an entry out of a member's list. Twice is once.

@@ -11,13 +11,15 @@ mod ways;
 use std::sync::Mutex;
 
 use jiff::Timestamp;
+use protocol::board::RawQuery;
+use protocol::runner::RawPart;
 use protocol::{
     AttemptId, Event, EventBody, FailureClass, InstallationKey, Outcome, Resumed, SessionPolicy,
     Subject, TaskId, TaskResult, TokenUsage, Verdict,
 };
 use sqlx::{ConnectOptions as _, Row as _};
 
-use crate::{Lane, LaneAgent, NewTask, SessionKey, Settings, Store, TaskObject};
+use crate::{Lane, LaneAgent, NewTask, SessionKey, Settings, Store, TaskObject, WorkspaceRef};
 
 /// Statements that were run, while somebody listens.
 static RUN: Mutex<Option<Vec<(&'static str, &'static str)>>> = Mutex::new(None);
@@ -157,6 +159,17 @@ async fn live(store: &Store) {
         .keep_text(attempt, 1, "whole".to_owned())
         .await
         .unwrap();
+    let part = RawPart {
+        start: 0,
+        text: "raw".to_owned(),
+    };
+    store.keep_raw(attempt, part).await.unwrap();
+    let workspace = WorkspaceRef {
+        namespace: "team-a".to_owned(),
+        namespace_uid: "uid".to_owned(),
+    };
+    let asked = RawQuery::default();
+    store.raw(&workspace, first, asked).await.unwrap();
     store.last_position(first).await.unwrap();
     store.place_of_task(first).await.unwrap();
     store.waiting(second, &lane, now).await.unwrap();
@@ -231,10 +244,7 @@ async fn read_lists(store: &Store, after: TaskId) {
         .open_of_namespace("uid", Some(after), 9)
         .await
         .unwrap();
-    store
-        .does_agent_wait("uid", "reviewer")
-        .await
-        .unwrap();
+    store.does_agent_wait("uid", "reviewer").await.unwrap();
     store
         .waiting_of_agent("uid", "reviewer", Some(after), 9)
         .await

@@ -1,4 +1,4 @@
-//! Projects. They do not go: issues name them.
+//! Projects. Issues name them, so they only go when no issue does ([`Store::delete_project`]).
 
 use jiff::Timestamp;
 use protocol::board::{
@@ -6,7 +6,7 @@ use protocol::board::{
 };
 use protocol::limits;
 
-use crate::db::{Conn, Row, Sql, query, to_json};
+use crate::db::{Row, Sql, query, to_json};
 use crate::issues::read_author;
 use crate::writes::Write;
 use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, page, text, workspaces};
@@ -26,7 +26,7 @@ macro_rules! select {
 }
 
 const BY_NAME: &str = select!("WHERE namespace_uid = $1 AND name = $2");
-const BY_NAME_LOCKED: Sql = Sql {
+pub(crate) const BY_NAME_LOCKED: Sql = Sql {
     sqlite: BY_NAME,
     postgres: select!("WHERE namespace_uid = $1 AND name = $2 FOR UPDATE"),
 };
@@ -171,16 +171,20 @@ impl Store {
     }
 }
 
-/// Whether the workspace has a project of this name.
+/// Whether the workspace has a project of this name. It stays until the end of the transaction.
 pub(crate) async fn exists(
-    on: impl Into<Conn<'_>>,
+    write: &mut Write,
     workspace: &WorkspaceRef,
     name: &str,
 ) -> Result<bool, Error> {
-    let find = query("read a project", BY_NAME)
+    const BY_NAME_HELD: Sql = Sql {
+        sqlite: BY_NAME,
+        postgres: select!("WHERE namespace_uid = $1 AND name = $2 FOR SHARE"),
+    };
+    let find = query("hold a project", BY_NAME_HELD)
         .bind(workspace.namespace_uid.as_str())
         .bind(name);
-    Ok(find.optional(on).await?.is_some())
+    Ok(find.optional(write).await?.is_some())
 }
 
 pub(crate) fn missing(name: &str) -> Error {

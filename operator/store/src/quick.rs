@@ -74,6 +74,7 @@ impl Store {
         text::said("text", &new.text)?;
         born::check_agent(by, &new.agent, directory)?;
         let mut write = self.write(WritePoint::AskQuickIssue).await?;
+        write.queue(&by.workspace, directory).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             let found = find(&mut write, TaskId(made.id)).await?;
             let gone = || Error::Missing {

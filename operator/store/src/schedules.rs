@@ -133,6 +133,7 @@ impl Store {
         const BEGIN: &str =
             "INSERT INTO firings (schedule_uid, fire_at, issue, made) VALUES ($1, $2, $3, $4)";
         let mut write = self.write(WritePoint::FireIssue).await?;
+        write.queue(&by.workspace, directory).await?;
         if !take_time(&mut write, on, at).await? {
             return Ok(None);
         }

@@ -137,8 +137,7 @@ async fn waiting(on: impl Into<Conn<'_>>, namespace_uid: &str, most: u32) -> Res
     count.one(on).await?.u32("counted")
 }
 
-/// Whether one more task may wait in a workspace. Counted without a lock: on Postgres as many more get in as write at
-/// the same moment.
+/// Whether one more task may wait in a workspace. Who then queues it has taken its turn ([`Write::queue`]).
 pub(crate) async fn has_room(
     on: impl Into<Conn<'_>>,
     namespace_uid: &str,

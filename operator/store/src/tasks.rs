@@ -208,7 +208,9 @@ impl Store {
         }
         let id = TaskId(new_id(new.created_at)?);
         let mut write = self.write(WritePoint::Enter).await?;
-        shares::check_room(&mut write, &new.object.namespace_uid, max_queued).await?;
+        let namespace_uid = &new.object.namespace_uid;
+        write.queue_if(max_queued.is_some(), namespace_uid).await?;
+        shares::check_room(&mut write, namespace_uid, max_queued).await?;
         let Some(session) = insert(&mut write, id, &uid, &new).await? else {
             // Another one has entered it since we looked.
             drop(write);

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::db::{Conn, Tx};
 use crate::requests::Request;
-use crate::{Error, LiveChange, Store};
+use crate::{Error, LiveChange, Store, WorkspaceRef};
 
 macro_rules! points {
     ($($(#[doc = $doc:literal])+ $name:ident;)+) => {
@@ -156,6 +156,12 @@ points! {
     Steered;
     /// [`Store::fire`].
     Fire;
+    /// [`Store::delete_project`].
+    DeleteProject;
+    /// A part of [`Store::delete_project`].
+    DetachIssues;
+    /// [`Store::keep_raw`].
+    KeepRaw;
 }
 
 /// What a test lets happen at a [`WritePoint`].
@@ -310,6 +316,29 @@ impl Write {
     /// Lets one write at a time go on from here under this name.
     pub(crate) async fn serialize(&mut self, name: &str) -> Result<(), Error> {
         self.tx.serialize(name).await
+    }
+
+    /// Waits for its turn where the number of tasks that may wait in a workspace is limited: two writes that count at
+    /// once would both find the last place. It comes before every other lock, so that no two wait for each other.
+    pub(crate) async fn queue(
+        &mut self,
+        workspace: &WorkspaceRef,
+        directory: &dyn wake::Directory,
+    ) -> Result<(), Error> {
+        let is_limited = directory.max_queued().is_some();
+        self.queue_if(is_limited, &workspace.namespace_uid).await
+    }
+
+    /// [`Write::queue`], where that is known.
+    pub(crate) async fn queue_if(
+        &mut self,
+        is_limited: bool,
+        namespace_uid: &str,
+    ) -> Result<(), Error> {
+        match is_limited {
+            true => self.serialize(&format!("queue of {namespace_uid}")).await,
+            false => Ok(()),
+        }
     }
 
     /// How far agents may wake each other.

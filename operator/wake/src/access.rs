@@ -13,6 +13,8 @@ pub struct Access {
     pub groups: Vec<String>,
     /// Agents, whoever is behind them.
     pub agents: Vec<String>,
+    /// Webhooks, whoever sends through them.
+    pub webhooks: Vec<String>,
 }
 
 /// As the Agent says it.
@@ -24,6 +26,7 @@ impl From<&crds::Access> for Access {
             users: invokers.users,
             groups: invokers.groups,
             agents: invokers.agents,
+            webhooks: invokers.webhooks,
         }
     }
 }
@@ -49,11 +52,13 @@ pub enum Principal {
         /// Who is at the top; absent where that is no person.
         originator: Option<Person>,
     },
-    /// Mooring's own, for a schedule or a delivery from outside: whoever answers for it is known by name at most.
-    Mooring {
-        /// Who does.
-        accountable: Option<String>,
+    /// A webhook's own: what comes through it is by nobody whom Mooring knows, on whosever issue.
+    Webhook {
+        /// Its resource name.
+        name: String,
     },
+    /// Mooring's own, for a schedule: nobody is behind it.
+    Mooring,
 }
 
 impl Principal {
@@ -63,7 +68,7 @@ impl Principal {
         match self {
             Self::Person(_) => true,
             Self::Agent { originator, .. } => originator.is_some(),
-            Self::Mooring { .. } => false,
+            Self::Webhook { .. } | Self::Mooring => false,
         }
     }
 }
@@ -89,10 +94,8 @@ impl Access {
                         .as_ref()
                         .is_some_and(|person| self.lets_person(person))
             }
-            // Its groups are not known: whoever made what a schedule or a delivery writes to has not logged in now.
-            Principal::Mooring { accountable } => accountable
-                .as_deref()
-                .is_some_and(|user| self.lets_user(user)),
+            Principal::Webhook { name } => self.webhooks.contains(name),
+            Principal::Mooring => false,
         }
     }
 
@@ -129,9 +132,9 @@ mod tests {
         }
     }
 
-    fn mooring(accountable: Option<&str>) -> Principal {
-        Principal::Mooring {
-            accountable: accountable.map(str::to_owned),
+    fn webhook(name: &str) -> Principal {
+        Principal::Webhook {
+            name: name.to_owned(),
         }
     }
 
@@ -149,6 +152,7 @@ mod tests {
             users: vec!["bob".to_owned()],
             groups: vec!["dev".to_owned()],
             agents: vec!["lead".to_owned()],
+            webhooks: vec!["alerts".to_owned()],
         }));
         for (by, wanted) in [
             (Principal::Person(person("ann", &[])), true),
@@ -165,11 +169,12 @@ mod tests {
             (agent("other", Some(person("bob", &[]))), true),
             (agent("other", Some(person("eve", &["dev"]))), true),
             (agent("other", Some(person("eve", &[]))), false),
-            (mooring(Some("ann")), true),
-            (mooring(Some("bob")), true),
-            (mooring(Some("dev")), false),
-            (mooring(Some("lead")), false),
-            (mooring(None), false),
+            (webhook("alerts"), true),
+            (webhook("ann"), false),
+            (webhook("lead"), false),
+            (agent("alerts", None), false),
+            (Principal::Person(person("alerts", &["alerts"])), false),
+            (Principal::Mooring, false),
         ] {
             assert_eq!(may_wake(Some(&closed), &by), wanted, "{by:?}");
             assert!(may_wake(Some(&facts(None)), &by), "{by:?}");
@@ -188,7 +193,8 @@ mod tests {
             Some(&shut),
             &agent("lead", Some(person("ann", &[])))
         ));
-        assert!(!may_wake(Some(&shut), &mooring(Some("ann"))));
+        assert!(!may_wake(Some(&shut), &webhook("ann")));
+        assert!(!may_wake(Some(&shut), &Principal::Mooring));
     }
 
     #[test]
@@ -196,7 +202,8 @@ mod tests {
         assert!(Principal::Person(person("ann", &[])).has_originator());
         assert!(agent("a", Some(person("ann", &[]))).has_originator());
         assert!(!agent("a", None).has_originator());
-        assert!(!mooring(Some("ann")).has_originator());
+        assert!(!webhook("ann").has_originator());
+        assert!(!Principal::Mooring.has_originator());
     }
 
     proptest! {
@@ -206,7 +213,7 @@ mod tests {
             owner in proptest::option::of("[ab]"), users in proptest::collection::vec("[ab]", 0..3),
             groups in proptest::collection::vec("[ab]", 0..3), user in "[abc]", of in proptest::collection::vec("[abc]", 0..3),
         ) {
-            let closed = facts(Some(Access { owner, users, groups, agents: vec!["x".to_owned()] }));
+            let closed = facts(Some(Access { owner, users, groups, agents: vec!["x".to_owned()], webhooks: Vec::new() }));
             let person = Person { user, groups: of };
             let itself = may_wake(Some(&closed), &Principal::Person(person.clone()));
             prop_assert_eq!(may_wake(Some(&closed), &agent("y", Some(person))), itself);

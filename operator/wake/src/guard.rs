@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn who_is_behind_it_is_looked_at() {
         use BlockedReason as R;
-        let mooring = || Principal::Mooring { accountable: None };
+        let mooring = || Principal::Mooring;
         let eve = Principal::Person(Person {
             user: "eve".to_owned(),
             groups: Vec::new(),

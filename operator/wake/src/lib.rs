@@ -49,6 +49,11 @@ pub trait Directory: Send + Sync {
         None
     }
 
+    /// Whether what a person says while this agent works is told to it at once.
+    fn steers(&self, _agent: &str) -> bool {
+        false
+    }
+
     /// Whether agents are woken only where a person is at the top of the chain of causes.
     fn requires_originator(&self) -> bool {
         false

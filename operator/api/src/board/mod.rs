@@ -24,8 +24,8 @@ pub(crate) use page::{EventsQuery, Filling, PageQuery, limit, named_page};
 pub(crate) use reach::Reach;
 pub(crate) use right::{
     CancelTasks, CreateAttachments, CreateChats, CreateComments, CreateIssues, CreateProjects,
-    CreateQuickIssues, DecideApprovals, DeleteAttachments, DeleteComments, DeleteInbox, GetApprovals, GetAttachments, GetChats,
-    GetIssues, GetProjects, GetQuickIssues, GetRuntimes, GetSchedules, GetSkills, GetTasks, GetTeams, GetTimelines, GetWebhooks,
+    CreateQuickIssues, DecideApprovals, DeleteAttachments, DeleteComments, DeleteInbox, DeleteProjects, GetApprovals, GetAttachments, GetChats,
+    GetIssues, GetProjects, GetQuickIssues, GetRawLogs, GetRuntimes, GetSchedules, GetSkills, GetTasks, GetTeams, GetTimelines, GetWebhooks,
     ListAgents, ListApprovals, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox,
     ListIssues, ListMembers, ListProjects, ListRuns, ListRuntimes, ListSchedules, ListSkills, ListTasks, ListTeams, ListWebhooks, LookOn,
     PatchChats, PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right,

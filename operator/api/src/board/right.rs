@@ -51,6 +51,8 @@ rights! {
     /// Its texts and repositories.
     PatchProjects: "patch" "projects",
         people: "only people change projects: say in a comment what should be changed";
+    /// The end of a project.
+    DeleteProjects: "delete" "projects", people: "only people end projects: say in a comment that one should end";
     /// The files of an issue.
     ListAttachments: "list" "attachments";
     /// A file more.
@@ -88,6 +90,9 @@ rights! {
     /// What happened in a task.
     GetTimelines: "get" "tasks",
         people: "only people read what happened in a task: an agent's words belong into a comment";
+    /// What its program wrote.
+    GetRawLogs: "get" "rawlogs",
+        people: "only people read what an agent's program wrote";
     /// What happens, as it happens.
     LookOn: "list" "issues",
         people: "only people look on: an agent is woken by what it has to know";

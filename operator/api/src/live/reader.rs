@@ -138,7 +138,7 @@ impl Reader {
             }
             LiveTarget::Task { task, after } => {
                 self.caller.check::<GetTimelines>(state).await?;
-                run_of(state, workspace, task).await?;
+                run_of(state, workspace, Some(self.caller.member), task).await?;
                 Followed::Task { task, told: after }
             }
         };
@@ -239,7 +239,14 @@ impl Reader {
 
     /// Tells how a task stands; to who follows it, after all that had happened by then.
     async fn run(&mut self, word: &str, task: TaskId, followed: &Followed) -> Result<(), End> {
-        let run = match run_of(&self.state, &self.caller.workspace, task).await {
+        let run = match run_of(
+            &self.state,
+            &self.caller.workspace,
+            Some(self.caller.member),
+            task,
+        )
+        .await
+        {
             Ok(run) => Box::new(run),
             Err(failure) => return self.refuse(Some(word), &failure).await,
         };

@@ -4,14 +4,15 @@ use axum::Json as Answer;
 use axum::extract::State;
 use jiff::{Timestamp, ToSpan as _};
 use protocol::TaskId;
-use protocol::board::{BlockedReason, Rerun, Retry, RunView, WakeVerdict};
+use protocol::board::{BlockedReason, Posted, Rerun, Retry, RunView, Steer, WakeVerdict};
 use store::Again;
 use wake::{Directory as _, Person, Principal};
 
 use super::runs::run;
-use crate::board::{BoardCaller, OnTask, RerunTasks, SuspendTasks};
+use crate::board::{BoardCaller, CreateComments, OnTask, RerunTasks, SuspendTasks};
 use crate::body::Json;
 use crate::error::Failure;
+use crate::once::Once;
 use crate::state::{Inner, Shared};
 
 /// `POST tasks/{id}/rerun`: answered with the task that does it, be it one that waited already.
@@ -83,6 +84,25 @@ pub(super) async fn resume_task(
     let let_go = state.store.let_go_on(on.task, state.now()).await;
     let_go.map_err(Failure::of_write)?;
     run(&state, &on.caller, on.task).await.map(Answer)
+}
+
+/// `POST tasks/{id}/steer`: a comment in the task's thread, of which its run is told while it works.
+pub(super) async fn steer_task(
+    on: OnTask<CreateComments>,
+    State(state): State<Shared>,
+    once: Once,
+    Json(steer): Json<Steer>,
+) -> Result<Answer<Posted>, Failure> {
+    let caller = &on.caller;
+    // Agents are told things by their tasks, and tell each other in comments.
+    caller.member()?;
+    let store = once.store(&state, &format!("steer {}", on.task), &steer)?;
+    let directory = caller.recipients(&state);
+    let posted = store
+        .steer(&caller.acting, on.task, &steer.body, &directory, state.now())
+        .await
+        .map_err(Failure::of_write)?;
+    Ok(Answer(posted))
 }
 
 async fn again(

@@ -5,11 +5,11 @@ use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::{RawPathParams, State};
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use protocol::board::{History, HistoryEntry, Page, UsageQuery, UsageReport};
+use protocol::board::{History, HistoryEntry, Page, RawLog, RawQuery, UsageQuery, UsageReport};
 use protocol::limits;
 
 use crate::board::{
-    BoardCaller, Filling, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue, OnTask,
+    BoardCaller, Filling, GetRawLogs, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue, OnTask,
     PageQuery, check_private, is_name, limit, path_part,
 };
 use crate::body::Query;
@@ -60,6 +60,17 @@ pub(super) async fn list_history(
             return Ok(Answer(page));
         }
     }
+}
+
+/// `GET tasks/{id}/raw`: what the agent's program wrote, as it wrote it but for secrets.
+pub(super) async fn get_raw(
+    on: OnTask<GetRawLogs>,
+    State(state): State<Shared>,
+    Query(asked): Query<RawQuery>,
+) -> Result<Answer<RawLog>, Failure> {
+    check_private(&state, on.caller.member()?, on.task).await?;
+    let found = state.store.raw(on.caller.workspace(), on.task, asked).await?;
+    Ok(Answer(found.ok_or_else(Failure::not_found)?))
 }
 
 /// `GET issues/{key}/usage`.

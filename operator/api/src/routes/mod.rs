@@ -46,6 +46,8 @@ pub(crate) fn all() -> Router<Shared> {
         .route("/api/v1/runner/started", post(runner::report_started))
         .route("/api/v1/runner/events", post(runner::append_events))
         .route("/api/v1/runner/texts", post(runner::keep_text))
+        .route("/api/v1/runner/raw", post(runner::keep_raw))
+        .route("/api/v1/runner/steered", post(runner::report_steered))
         .route("/api/v1/runner/approvals", post(approvals::ask))
         .route("/api/v1/runner/approvals/settle", post(approvals::settle))
         .route(CONTROL, get(runner::await_commands))

@@ -2,10 +2,11 @@
 
 use axum::Json as Answer;
 use axum::extract::State;
-use protocol::board::{NewProject, Page, Project, ProjectEdit};
+use http::StatusCode;
+use protocol::board::{NewProject, Page, Project, ProjectEdit, ProjectEnd};
 
 use crate::board::{
-    BoardCaller, CreateProjects, GetProjects, ListProjects, OnProject, PageQuery, PatchProjects,
+    BoardCaller, CreateProjects, DeleteProjects, GetProjects, ListProjects, OnProject, PageQuery, PatchProjects,
     Reach, limit,
 };
 use crate::body::{Json, Query};
@@ -75,4 +76,18 @@ pub(super) async fn edit_project(
         .await
         .map_err(Failure::of_write)?;
     Ok(Answer(edited))
+}
+
+/// `DELETE projects/{name}`.
+pub(super) async fn delete_project(
+    on: OnProject<DeleteProjects>,
+    State(state): State<Shared>,
+    Query(how): Query<ProjectEnd>,
+) -> Result<StatusCode, Failure> {
+    state
+        .store
+        .delete_project(on.caller.workspace(), &on.name, how.detach, state.now())
+        .await
+        .map_err(Failure::of_write)?;
+    Ok(StatusCode::NO_CONTENT)
 }

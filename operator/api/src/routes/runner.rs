@@ -7,7 +7,7 @@ use axum::extract::State;
 use crds::AgentTask;
 use protocol::runner::{
     Command, ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest,
-    FinishResponse, OpenRequest, OpenResponse, StartedRequest, TextRequest, TextResponse,
+    FinishResponse, OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest, TextRequest, TextResponse,
 };
 use protocol::{AttemptId, Event, EventBody, Verdict, WIRE_VERSION, limits};
 use secrecy::ExposeSecret as _;
@@ -137,6 +137,24 @@ pub(super) async fn keep_text(
     Ok(Answer(TextResponse { kept }))
 }
 
+/// `POST raw`: a part of what the agent's program wrote. Redacted here as well.
+pub(super) async fn keep_raw(
+    caller: RunnerCaller,
+    State(state): State<Shared>,
+    Json(mut part): Json<RawPart>,
+) -> Result<Answer<serde_json::Value>, Failure> {
+    let attempt = caller.attempt;
+    let redactor = Redactor::new(state.key()?, attempt.id, attempt.salt);
+    // What follows begins where this ended, whatever is taken out of it.
+    bound::cut(&mut part.text, limits::RAW_PART_BYTES);
+    redactor.text(&mut part.text);
+    if part.text.contains('\0') {
+        part.text = part.text.replace('\0', "\u{fffd}");
+    }
+    state.store.keep_raw(attempt.id, part).await?;
+    Ok(Answer(serde_json::json!({})))
+}
+
 /// `GET control`: commands, at once where there are some, else when there are, else none after a while.
 pub(super) async fn await_commands(
     caller: RunnerCaller,
@@ -146,6 +164,25 @@ pub(super) async fn await_commands(
     sign_of_life(&state, &caller.attempt).await?;
     let commands = held(&state, caller.attempt.id, query.after).await?;
     Ok(Answer(ControlResponse { commands }))
+}
+
+/// `POST steered`: what became of a person's remark.
+pub(super) async fn report_steered(
+    caller: RunnerCaller,
+    State(state): State<Shared>,
+    Json(request): Json<SteeredRequest>,
+) -> Result<Answer<serde_json::Value>, Failure> {
+    let SteeredRequest { remark, mut why } = request;
+    if let Some(why) = &mut why {
+        bound::cut(why, limits::MESSAGE_BYTES);
+    }
+    let attempt = caller.attempt.id;
+    state
+        .store
+        .steered(attempt, remark, why.as_deref(), state.now())
+        .await
+        .map_err(Failure::of_write)?;
+    Ok(Answer(serde_json::json!({})))
 }
 
 /// `POST finish`: the one result. Where another verdict stands it is kept beside that.

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use serde_json::json;
 use tower::ServiceExt as _;
 
-use crate::bed::{Bed, NAMESPACE_UID, both};
+use crate::bed::{Bed, both};
 
 const ALERTS: &str = "/hooks/team-a/alerts";
 const GITHUB: &str = "/hooks/team-a/github";
@@ -23,7 +23,7 @@ fn define(bed: &Bed) {
 }
 
 fn key(bed: &Bed, name: &str, version: i32) -> SecretString {
-    bed.key.webhook_key(NAMESPACE_UID, name, version)
+    bed.key.webhook_key("w", name, version)
 }
 
 /// Sends with these headers; the status, and the word of an answer or the code of a refusal.

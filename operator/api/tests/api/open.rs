@@ -48,6 +48,7 @@ both! {
             deadline_seconds: None,
             suspended: false,
             prompt: Some("Go.".to_owned()),
+            fire_at: None,
         }).await.unwrap();
         let attempt = bed.claim().await;
         let token = bed.token(attempt).await;

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use protocol::board::{
-    Comment, CommentEdit, CommentQuery, NewComment, Posted, Preview, Recipient, WakeOutcome,
+    Comment, CommentEdit, CommentQuery, IssueKey, NewComment, Posted, Preview, Recipient, WakeOutcome,
 };
-use protocol::{CommentId, limits};
+use protocol::{AttachmentId, CommentId, limits};
 
 use super::when::When;
-use super::{Which, count, wakes};
+use super::{Which, attachment, count, wakes};
 use crate::failure::Failure;
 use crate::output::{Form, Output};
 use crate::session::Session;
@@ -66,6 +66,9 @@ pub(crate) struct List {
     /// One line each: how many replies, the last activity, how it begins.
     #[arg(long)]
     summary: bool,
+    /// Only how each text begins; --thread shows all of one.
+    #[arg(long, conflicts_with = "summary")]
+    compact: bool,
     /// At most so many, up to 200.
     #[arg(long, value_name = "COUNT", value_parser = count())]
     limit: Option<u32>,
@@ -107,6 +110,9 @@ pub(crate) struct Add {
     suppress: Vec<String>,
     #[command(flatten)]
     when: When,
+    /// A file that comes with it, on the issue. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
     /// Says who would be woken, and writes nothing.
     #[arg(long)]
     preview: bool,
@@ -176,7 +182,12 @@ impl List {
             out.page(&page, id, show::summary)
         } else {
             out.list(&page, id, |comments, _| {
-                comments.iter().map(show::describe).collect()
+                let describe = if self.compact {
+                    show::compact
+                } else {
+                    show::describe
+                };
+                comments.iter().map(describe).collect()
             })
         }
     }
@@ -184,12 +195,13 @@ impl List {
 
 impl Add {
     async fn run(&self, session: &Session, out: &mut Output<'_>) -> Result<(), Failure> {
-        let new = NewComment {
+        let mut new = NewComment {
             body: self.body.read(session).await?,
             parent: self.parent,
             suppress: self.suppress.clone(),
             wake_at: self.when.at,
             wake_after_seconds: self.when.after,
+            attachments: Vec::new(),
         };
         let key = self.which.key(session).await?;
         let board = session.board()?;
@@ -197,12 +209,35 @@ impl Add {
             let preview = board.preview_comment(&key, &new).await?;
             return show_preview(session, &preview, out).await;
         }
+        new.attachments = self.attach(session, &key).await?;
         let posted = board.post_comment(&key, &new).await?;
         show_posted(session, &posted, out).await
     }
+
+    /// Puts the files on the issue. All are looked at before the first one goes.
+    async fn attach(
+        &self,
+        session: &Session,
+        key: &IssueKey,
+    ) -> Result<Vec<AttachmentId>, Failure> {
+        if self.attach.len() > limits::COMMENT_FILES {
+            return Err(Failure::Usage(format!(
+                "a comment comes with at most {} files",
+                limits::COMMENT_FILES
+            )));
+        }
+        for file in &self.attach {
+            attachment::check(file)?;
+        }
+        let mut ids = Vec::new();
+        for file in &self.attach {
+            ids.push(attachment::add(session, key, file).await?.id);
+        }
+        Ok(ids)
+    }
 }
 
-async fn show_posted(
+pub(crate) async fn show_posted(
     session: &Session,
     posted: &Posted,
     out: &mut Output<'_>,

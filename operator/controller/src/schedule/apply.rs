@@ -206,6 +206,7 @@ fn task(
         requested_by: None,
         model: None,
         max_turns: None,
+        start_after: None,
         session: crds::TaskSession::default(),
         priority: 0,
         deadline_seconds: run.deadline_seconds,

@@ -129,7 +129,7 @@ fn missing(ctx: &Context, schedule: &AgentSchedule) -> Option<String> {
         let name = &run.agent_ref.name;
         let facts = known.agent(name);
         // Its AgentTask would else be there for nothing, and hold back all times after it.
-        let by = wake::Principal::Mooring { accountable: None };
+        let by = wake::Principal::Mooring;
         return if facts.is_none() {
             Some(format!("Agent {name}"))
         } else if known.requires_originator() || !wake::may_wake(facts.as_ref(), &by) {

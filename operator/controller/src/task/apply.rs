@@ -66,6 +66,9 @@ pub async fn step(ctx: &Context, seen: &Seen, step: Step, now: Timestamp) -> Res
         Step::Resume => {
             ctx.store.resume(task, now).await?;
         }
+        Step::Fire => {
+            ctx.store.fire(task, now).await?;
+        }
         Step::End(verdict) => end(ctx, seen, None, verdict, now).await?,
         Step::Decide(attempt, verdict) => {
             let verdict = pod_events::explained(ctx, seen, verdict).await;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::names::{claim_name, secret_name};
-use crds::{AgentSession, AgentTask, Runtime, Skill, SubjectKind};
+use crds::{Agent, AgentSession, AgentTask, Runtime, Skill, SubjectKind};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::ResourceExt as _;
 use protocol::board::IssueKey;
@@ -112,12 +112,14 @@ async fn bring(ctx: &Context, seen: &Seen, attempt: &AttemptRow) -> Result<(), S
     let Some(owner) = owner(session.as_ref()) else {
         return Err(Stop::Blocked);
     };
-    let skills = skills_of(ctx, &kin);
+    let agent = Catalog::new(ctx.caches.clone()).agent(&kin.namespace, &kin.agent);
+    let skills = skills_of(ctx, &kin, agent.as_deref());
     let git_secrets = git_secrets(ctx, seen).await?;
     let parts = PodParts {
         names: &names,
         runtime_name: &attempt.runtime,
         runtime: &runtime.spec,
+        agent: agent.as_ref().map(|agent| &agent.spec),
         skills: &skills,
         git_secrets: &git_secrets,
         ids: session.spec.ids,
@@ -150,10 +152,9 @@ async fn git_secrets(ctx: &Context, seen: &Seen) -> Result<BTreeSet<String>, Sto
 }
 
 /// The Skills of the agent as it is defined now. One that does not exist is missed by the runner, which can say so.
-fn skills_of(ctx: &Context, kin: &Kin) -> Vec<Arc<Skill>> {
+fn skills_of(ctx: &Context, kin: &Kin, agent: Option<&Agent>) -> Vec<Arc<Skill>> {
     let catalog = Catalog::new(ctx.caches.clone());
-    let agent = catalog.agent(&kin.namespace, &kin.agent);
-    agent.map_or_else(Vec::new, |agent| catalog.skills_of(&kin.namespace, &agent))
+    agent.map_or_else(Vec::new, |agent| catalog.skills_of(&kin.namespace, agent))
 }
 
 /// Another attempt's pod, or a stranger, has the name: the fence. It has to go first.

@@ -1,12 +1,15 @@
 //! From an object to a row: an AgentTask is entered into the store by its UID before anything else happens.
 
+use std::time::Duration;
+
 use crds::{AgentTask, DesiredState, SessionPolicy};
 use kube::ResourceExt as _;
-use protocol::Subject;
+use protocol::{Subject, limits};
 use sha2::{Digest as _, Sha256};
 use store::{NewTask, SessionKey, TaskObject};
 use wake::{Directory, Person, Principal};
 
+use super::failure::after;
 use super::{apply, birth, prompt, status};
 use crate::catalog::{Catalog, Standing, standing};
 use crate::claimer::SAFETY_LOOK;
@@ -67,6 +70,15 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
         }
         return Ok(Done::Settled);
     }
+    if is_too_late(&new) {
+        let old = object.status.clone().unwrap_or_default();
+        let generation = object.metadata.generation;
+        let wanted = status::start_too_late(&old, generation, ctx.clock.now());
+        if patch::status_patch(&old, &wanted).is_some() {
+            apply::write_status(ctx, &object, &wanted).await?;
+        }
+        return Ok(Done::Settled);
+    }
     let prompt = match prompt::taken(ctx, &object).await? {
         Ok(prompt) => prompt,
         Err(why) => {
@@ -82,15 +94,22 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Resu
     enter(ctx, &object, NewTask { prompt, ..new }).await
 }
 
-/// Whether who asked for a task may wake its Agent. One that is not there yet is waited for.
-fn may_ask(directory: &dyn Directory, object: &AgentTask) -> bool {
+/// Whether a task is to begin later than the store remembers for.
+fn is_too_late(new: &NewTask) -> bool {
+    let days = u64::try_from(limits::DEFER_DAYS).unwrap_or(0);
+    let latest = after(new.created_at, Duration::from_secs(days * 24 * 3600));
+    new.fire_at.is_some_and(|at| at > latest)
+}
+
+/// Whether who asked for a task may wake its Agent. One that is not there yet is waited for, and asked then.
+pub(super) fn may_ask(directory: &dyn Directory, object: &AgentTask) -> bool {
     let asked = object.spec.requested_by.as_ref();
     let by = match asked {
         Some(asked) => Principal::Person(Person {
             user: asked.user.clone(),
             groups: asked.groups.clone(),
         }),
-        None => Principal::Mooring { accountable: None },
+        None => Principal::Mooring,
     };
     if directory.requires_originator() && !by.has_originator() {
         return false;
@@ -196,6 +215,11 @@ fn new_task(object: &AgentTask, namespace_uid: &str, now: jiff::Timestamp) -> Ne
             .and_then(|seconds| u32::try_from(seconds).ok()),
         suspended: spec.desired_state == DesiredState::Suspend,
         prompt: None,
+        fire_at: spec
+            .start_after
+            .as_ref()
+            .map(|time| time.0)
+            .filter(|at| *at > now),
     }
 }
 
@@ -213,6 +237,9 @@ fn spec_hash(object: &AgentTask) -> String {
     // Only where it is set: what was entered before there was such a thing keeps its hash.
     if let (Some(fixed), Some(from)) = (fixed.as_array_mut(), &spec.prompt_from) {
         fixed.push(serde_json::json!(from));
+    }
+    if let (Some(fixed), Some(at)) = (fixed.as_array_mut(), &spec.start_after) {
+        fixed.push(serde_json::json!({"startAfter": at}));
     }
     hex::encode(Sha256::digest(fixed.to_string().as_bytes()))
 }

@@ -18,9 +18,9 @@ use protocol::{
 };
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
-use super::{birth, intake};
 use super::decide::Deletion;
 use super::failure::{self, Limits, NodeHealth};
+use super::{birth, intake};
 use crate::catalog::{Catalog, Standing, can_run, is_usable};
 use crate::context::Context;
 use crate::directory::Known;

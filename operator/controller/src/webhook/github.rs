@@ -1,6 +1,7 @@
 //! What GitHub tells of issues. Programs are not listened to: what Mooring's own agents say there would come back.
 
 use crds::{Association, GitHubIssues};
+use jiff::Timestamp;
 use protocol::limits;
 use serde_json::Value;
 use store::Become;
@@ -8,13 +9,32 @@ use store::Become;
 use super::read::{Wish, new_issue};
 use super::template::{cut, harmless, line};
 
-/// Reads an event.
-pub(super) fn read(spec: &GitHubIssues, event: &str, payload: &Value) -> Wish {
+/// What happened longer ago when it is delivered is not taken over. Deliveries are remembered for a day longer, so who
+/// has seen one cannot send it once more; GitHub itself sends again for three days.
+const RECENT_HOURS: i64 = 6 * 24;
+
+/// Reads an event that came at this moment.
+pub(super) fn read(spec: &GitHubIssues, event: &str, payload: &Value, came: Timestamp) -> Wish {
+    let (wish, at) = match wish(spec, event, payload) {
+        (wish @ (Wish::Ignore(_) | Wish::Wrong(_)), _) => return wish,
+        (wish @ Wish::Become(_), at) => (wish, text(payload, at)),
+    };
+    // Its signature covers the body, so the time in it is GitHub's.
+    match at.parse::<Timestamp>() {
+        Ok(at) if came.duration_since(at).as_hours() < RECENT_HOURS => wish,
+        Ok(_) => Wish::Ignore("it tells of what happened days ago"),
+        Err(_) => Wish::Wrong("it does not say when it happened".to_owned()),
+    }
+}
+
+/// What an event asks for, and where it says when it happened.
+fn wish(spec: &GitHubIssues, event: &str, payload: &Value) -> (Wish, &'static str) {
     let action = text(payload, "/action");
     match (event, action) {
-        ("issues", "labeled") => labelled(spec, payload),
-        ("issue_comment", "created") => commented(spec, payload),
-        _ => Wish::Ignore("it is neither a label nor a comment"),
+        // A label changes the issue.
+        ("issues", "labeled") => (labelled(spec, payload), "/issue/updated_at"),
+        ("issue_comment", "created") => (commented(spec, payload), "/comment/created_at"),
+        _ => (Wish::Ignore("it is neither a label nor a comment"), ""),
     }
 }
 
@@ -127,7 +147,7 @@ mod tests {
     fn issue() -> Value {
         json!({
             "number": 7, "title": "It leaks", "body": "[x](mention://agent/deployer)", "html_url": "https://github.com/a/b/issues/7",
-            "user": {"login": "eve", "type": "User"},
+            "user": {"login": "eve", "type": "User"}, "updated_at": "2026-01-31T12:00:00Z",
         })
     }
 
@@ -142,10 +162,44 @@ mod tests {
         json!({
             "action": "created", "issue": issue(), "repository": {"full_name": "a/b"}, "sender": {"login": "ada", "type": kind},
             "comment": {
-                "body": "and now?", "html_url": "https://github.com/a/b/issues/7#issuecomment-1", "author_association": association,
+                "body": "and now?", "created_at": "2026-01-31T12:00:00Z", "html_url": "https://github.com/a/b/issues/7#issuecomment-1", "author_association": association,
                 "user": {"login": "ada", "type": kind}, "performed_via_github_app": app,
             },
         })
+    }
+
+    fn came(at: &str) -> Timestamp {
+        at.parse().unwrap()
+    }
+
+    fn read(spec: &GitHubIssues, event: &str, payload: &Value) -> Wish {
+        super::read(spec, event, payload, came("2026-01-31T12:00:05Z"))
+    }
+
+    #[test]
+    fn what_happened_days_ago_is_not_taken_over_and_what_is_ahead_is() {
+        let events = [
+            ("issues", label("mooring", "User")),
+            ("issue_comment", comment("OWNER", "User", Value::Null)),
+        ];
+        for (event, payload) in &events {
+            for (at, taken) in [
+                ("2026-01-31T11:59:00Z", true),
+                ("2026-02-06T11:59:59Z", true),
+                ("2026-02-06T12:00:00Z", false),
+                ("2027-01-31T12:00:00Z", false),
+            ] {
+                let wish = super::read(&spec(), event, payload, came(at));
+                assert_eq!(
+                    matches!(wish, Wish::Become(_)),
+                    taken,
+                    "{event} {at}: {wish:?}"
+                );
+            }
+        }
+        let mut timeless = label("mooring", "User");
+        timeless["issue"]["updated_at"] = Value::Null;
+        assert!(matches!(read(&spec(), "issues", &timeless), Wish::Wrong(_)));
     }
 
     #[test]

@@ -28,6 +28,10 @@ use read::Wish;
 
 /// Deliveries that are dealt with in one pass.
 const AT_ONCE: u32 = 50;
+/// Tries of one delivery that the store cannot take. Then it has failed, and the sender may send it again.
+const TRIES: u32 = 4;
+/// Deliveries of one pass that fail alike before the store is believed to be away.
+const FAILURES: usize = 3;
 
 /// The key of a webhook.
 #[must_use]
@@ -65,7 +69,7 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
     let told = webhook.status.as_ref();
     let told = told.and_then(|status| status.secret_name.as_deref());
     if told != Some(&secret) {
-        make_secret(ctx, &webhook, &namespace_uid, &secret).await?;
+        make_secret(ctx, &webhook, &secret).await?;
     }
     let last = ctx.store.last_delivery(&namespace_uid, name).await?;
     status::write(ctx, &webhook, secret, last.as_ref()).await?;
@@ -73,17 +77,11 @@ pub async fn pass(ctx: &Context, namespace: &str, name: &str) -> Result<Done, Er
 }
 
 /// Makes the Secret of a webhook's key. One that is there holds the same bytes: its name follows from what they do.
-async fn make_secret(
-    ctx: &Context,
-    webhook: &AgentWebhook,
-    namespace_uid: &str,
-    name: &str,
-) -> Result<(), Error> {
+async fn make_secret(ctx: &Context, webhook: &AgentWebhook, name: &str) -> Result<(), Error> {
     let namespace = webhook.namespace().unwrap_or_default();
     let version = webhook.spec.key_version;
-    let key = ctx
-        .key
-        .webhook_key(namespace_uid, &webhook.name_any(), version);
+    let uid = webhook.uid().unwrap_or_default();
+    let key = ctx.key.webhook_key(&uid, &webhook.name_any(), version);
     let all = [
         (labels::MANAGED_BY, labels::MANAGER.to_owned()),
         (labels::INSTALLATION, ctx.settings.installation.to_string()),
@@ -123,6 +121,7 @@ async fn make_secret(
 /// [`Error::Store`], where asking again may help. A delivery that cannot become anything fails alone.
 pub async fn deliver(ctx: &Context) -> Result<Done, Error> {
     let waiting = ctx.store.waiting_deliveries(AT_ONCE).await?;
+    let mut failures = Vec::new();
     for delivery in &waiting {
         let dealt = deliver_one(ctx, delivery).await;
         // Also where nobody knows whether it was done: it says so then.
@@ -130,7 +129,14 @@ pub async fn deliver(ctx: &Context) -> Result<Done, Error> {
             namespace: delivery.workspace.namespace.clone(),
             name: delivery.webhook.clone(),
         });
-        dealt?;
+        // One that cannot be dealt with holds up no other.
+        failures.extend(dealt.err());
+        if failures.len() >= FAILURES {
+            break;
+        }
+    }
+    if let Some(error) = failures.into_iter().next() {
+        return Err(error);
     }
     if waiting.is_empty() {
         return Ok(Done::Settled);
@@ -154,14 +160,16 @@ async fn deliver_one(ctx: &Context, delivery: &Delivery) -> Result<(), Error> {
     let Some(webhook) = webhook else {
         return end(Nothing::Ignored, "the webhook is gone".to_owned()).await;
     };
-    let becomes = match read::read(&webhook.spec, &delivery.event, &delivery.body) {
+    let now = ctx.clock.now();
+    // As old as it was when it came, however long it has waited here.
+    let came = delivery.came_at().unwrap_or(now);
+    let becomes = match read::read(&webhook.spec, &delivery.event, &delivery.body, came) {
         Wish::Become(becomes) => becomes,
         Wish::Ignore(why) => return end(Nothing::Ignored, why.to_owned()).await,
         Wish::Wrong(why) => return end(Nothing::Failed, why).await,
     };
     let by = acting(delivery);
     let known = Known::new(&ctx.caches, &workspace.namespace);
-    let now = ctx.clock.now();
     match ctx
         .store
         .deliver(delivery, (&by, becomes), &known, now)
@@ -173,11 +181,26 @@ async fn deliver_one(ctx: &Context, delivery: &Delivery) -> Result<(), Error> {
             | store::Error::Invalid { .. }
             | store::Error::Conflict { .. }),
         ) => end(Nothing::Failed, error.to_string()).await,
-        Err(error) => Err(error.into()),
+        Err(error) if may_pass(&error) && ctx.memory.tried(delivery.id.as_u128()) < TRIES => {
+            Err(error.into())
+        }
+        Err(error @ store::Error::Lost { .. }) => Err(error.into()),
+        Err(error) => {
+            let why = format!("it could not be stored: {error}; send it again");
+            end(Nothing::Failed, why).await
+        }
+    }
+}
+
+/// Whether trying again may help.
+fn may_pass(error: &store::Error) -> bool {
+    match error.retry() {
+        store::Retry::WithBackoff => true,
+        store::Retry::WhenChanged | store::Retry::Never => false,
     }
 }
 
 /// The webhook as who writes.
 fn acting(delivery: &Delivery) -> Acting {
-    Acting::mooring(&delivery.workspace, "webhook", &delivery.webhook)
+    Acting::webhook(&delivery.workspace, &delivery.webhook)
 }

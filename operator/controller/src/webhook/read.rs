@@ -1,6 +1,7 @@
 //! What a delivery is to become. Pure: from what the webhook says and the sender wrote to a wish.
 
 use crds::{AgentWebhookSpec, Assignee, WebhookComment, WebhookIssue};
+use jiff::Timestamp;
 use protocol::board::NewIssue;
 use protocol::limits;
 use serde_json::Value;
@@ -25,12 +26,12 @@ pub(super) enum Wish {
 }
 
 /// Reads a delivery.
-pub(super) fn read(spec: &AgentWebhookSpec, event: &str, body: &[u8]) -> Wish {
+pub(super) fn read(spec: &AgentWebhookSpec, event: &str, body: &[u8], came: Timestamp) -> Wish {
     let Ok(payload) = serde_json::from_slice::<Value>(body) else {
         return Wish::Wrong("the body is no JSON".to_owned());
     };
     if let Some(github) = &spec.git_hub {
-        return github::read(github, event, &payload);
+        return github::read(github, event, &payload, came);
     }
     match (&spec.issue, &spec.comment) {
         (Some(issue), _) => an_issue(issue, &payload),

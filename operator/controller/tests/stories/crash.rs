@@ -58,6 +58,7 @@ const OTHERS: &[WritePoint] = &[
     WritePoint::EditChat,
     WritePoint::AskQuickIssue,
     WritePoint::KeepText,
+    WritePoint::KeepRaw,
     WritePoint::HeedSchedule,
     WritePoint::FireIssue,
     WritePoint::FireTask,

@@ -123,7 +123,8 @@ async fn a_webhook_has_a_key_that_people_can_read() {
     assert_eq!(seen["path"], "/hooks/team/alerts");
     let first = seen["secretName"].as_str().unwrap().to_owned();
     let secret = world.api.get("secrets", NAMESPACE, &first).unwrap();
-    let uid = workspace(&world).namespace_uid;
+    let made = world.api.get("agentwebhooks", NAMESPACE, "alerts").unwrap();
+    let uid = made["metadata"]["uid"].as_str().unwrap().to_owned();
     let wanted = world.key.webhook_key(&uid, "alerts", 1);
     assert_eq!(secret["stringData"]["key"], wanted.expose_secret());
     assert_eq!(

@@ -15,6 +15,7 @@ mod live;
 mod page;
 mod people;
 mod project;
+mod raw;
 mod run;
 mod search;
 mod skill;
@@ -42,10 +43,11 @@ pub use people::{
     NewAccessToken, PersonView, Recipient, RecipientKind,
 };
 pub use project::{
-    NewProject, Project, ProjectEdit, Repository, SECRET_PREFIX, check_repositories, is_branch,
+    NewProject, Project, ProjectEdit, ProjectEnd, Repository, SECRET_PREFIX, check_repositories, is_branch,
     is_project_name,
 };
-pub use run::{Again, Cause, CauseKind, Rerun, Retry, RunView, TimelineItem};
+pub use raw::{RawLog, RawQuery};
+pub use run::{Again, Cause, CauseKind, Rerun, Retry, RunView, Steer, TimelineItem};
 pub use search::{SearchHit, SearchQuery};
 pub use skill::{SkillCard, SkillSource};
 pub use subscriber::Subscription;

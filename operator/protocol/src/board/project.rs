@@ -72,6 +72,15 @@ pub struct NewProject {
     pub repositories: Vec<Repository>,
 }
 
+/// Query of `DELETE projects/{name}`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ProjectEnd {
+    /// True takes issues that belong to it out of it before. Otherwise it stays as long as there are any.
+    #[serde(default)]
+    pub detach: bool,
+}
+
 /// `PATCH projects/{name}`. What is absent stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -190,6 +190,14 @@ pub struct Retry {
     pub wake_after_seconds: Option<u32>,
 }
 
+/// What a person adds while a task works.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Steer {
+    /// The words, as those of a comment.
+    pub body: String,
+}
+
 /// When a task is done again. A request without a body is one without a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]

@@ -91,8 +91,7 @@ async fn before(
     attempt: AttemptId,
     call_id: &str,
 ) -> Result<Option<Asked>, Error> {
-    const FIND: &str =
-        "SELECT id FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
+    const FIND: &str = "SELECT id FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
     let find_call = query("look for a question", FIND)
         .bind(attempt.task)
         .bind(attempt.number)
@@ -184,7 +183,8 @@ async fn tell(
     about: About,
     now: Timestamp,
 ) -> Result<(), Error> {
-    const LIST: &str = "SELECT member FROM subscriptions WHERE issue = $1 AND NOT muted ORDER BY member LIMIT $2";
+    const LIST: &str =
+        "SELECT member FROM subscriptions WHERE issue = $1 AND NOT muted ORDER BY member LIMIT $2";
     // The last condition tells SQLite where the list ends and what to do on a conflict begins.
     const TELL: Sql = Sql {
         sqlite: "INSERT INTO approval_entries (id, member, approval, namespace_uid, created_at) \

@@ -95,7 +95,8 @@ impl Store {
     /// # Errors
     /// [`Error::Corrupt`], [`Error::Unavailable`].
     pub async fn awaited_tools(&self, task: TaskId) -> Result<Vec<String>, Error> {
-        const LIST: &str = "SELECT tool FROM approvals WHERE task = $1 AND state = 'pending' ORDER BY id LIMIT $2";
+        const LIST: &str =
+            "SELECT tool FROM approvals WHERE task = $1 AND state = 'pending' ORDER BY id LIMIT $2";
         let list = query("list what a task waits for", LIST)
             .bind(task)
             .bind(protocol::limits::APPROVALS_PENDING);

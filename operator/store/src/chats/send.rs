@@ -48,6 +48,7 @@ impl Store {
         let id = ChatId(new_id(now)?);
         born::check_agent(by, &new.agent, directory)?;
         let mut write = self.write(WritePoint::BeginChat).await?;
+        write.queue(&by.workspace, directory).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             return again(write, by, member, ChatId(made.id), (FIRST, made.wakes)).await;
         }
@@ -87,6 +88,7 @@ impl Store {
     ) -> Result<ChatSent, Error> {
         text::said("message", body)?;
         let mut write = self.write(WritePoint::SendChat).await?;
+        write.queue(&by.workspace, directory).await?;
         let before = locked(&mut write, &by.workspace, member, chat).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             let position = place(made.id);

@@ -36,6 +36,7 @@ impl Store {
             "UPDATE comments SET body = $2, revision = revision + 1, edited_at = $3 WHERE id = $1";
         check_body(&edit.body)?;
         let mut write = self.write(WritePoint::EditComment).await?;
+        write.queue(&by.workspace, directory).await?;
         let (issue, found) = locked(&mut write, by, id).await?;
         let before = &found.comment;
         if edit.revision.is_some_and(|read| read != before.revision) {

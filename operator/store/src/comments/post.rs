@@ -8,8 +8,8 @@ use protocol::board::{
 use protocol::{CommentId, MemberId, TaskId};
 use wake::{Directory, Said, Target, Thread, mentions};
 
-use super::{files, missing};
 use super::read::{find, find_any, led_in, woken_by};
+use super::{files, missing};
 use crate::db::query;
 use crate::inbox::{self, Notice};
 use crate::tasks::new_id;
@@ -46,6 +46,7 @@ impl Store {
         files::check(&new.attachments)?;
         let fire_at = wakes::fire_at(new.wake_at, now)?;
         let mut write = self.write(WritePoint::PostComment).await?;
+        write.queue(&by.workspace, directory).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             return Ok(Posted {
                 comment: fresh(&mut write, CommentId(made.id)).await?,

@@ -41,6 +41,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<SavedIssue, Error> {
         let mut write = self.write(WritePoint::CreateIssue).await?;
+        write.queue(&by.workspace, directory).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             let issue = read_by_id(&mut write, IssueId(made.id)).await?;
             return Ok(SavedIssue {
@@ -73,6 +74,7 @@ impl Store {
         let no_start = edit.no_start;
         let edit = checked(edit)?;
         let mut write = self.write(WritePoint::EditIssue).await?;
+        write.queue(&by.workspace, directory).await?;
         let before = locked(&mut write, &by.workspace, key)
             .await?
             .ok_or_else(|| missing(key))?;
@@ -269,7 +271,7 @@ fn check_stage(stage: Option<u32>, parent: Option<&IssueKey>) -> Result<(), Erro
     Err(Error::Invalid { what: "stage", why })
 }
 
-/// A project that an issue belongs to must be there; it will not go.
+/// A project that an issue belongs to must be there; it does not go as long as one does.
 async fn check_project(
     write: &mut Write,
     workspace: &WorkspaceRef,

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use protocol::board::{
     Author, AuthorKind, IssueEdit, IssueKey, IssueQuery, IssueStatus, Member, NewAccessToken,
-    NewIssue, NewProject, ProjectEdit, Recipient, RecipientKind, SearchQuery,
+    NewComment, NewIssue, NewProject, ProjectEdit, Recipient, RecipientKind, SearchQuery,
 };
 use protocol::{AttachmentId, InboxId, TaskId};
 use uuid::Uuid;
@@ -42,7 +42,10 @@ pub(super) async fn live(store: &Store, now: Timestamp) -> (Acting, IssueKey) {
     let issue = issues(store, &by, &bob, now).await;
     projects(store, &by, now).await;
     attachments(store, &by, &issue, now).await;
-    store.inbox(&workspace, bob.id, 9, None, true).await.unwrap();
+    store
+        .inbox(&workspace, bob.id, 9, None, true)
+        .await
+        .unwrap();
     let nothing = InboxId(Uuid::nil());
     store.read_inbox(bob.id, nothing).await.unwrap_err();
     store.archive_inbox(bob.id, nothing).await.unwrap_err();
@@ -160,6 +163,10 @@ async fn projects(store: &Store, by: &Acting, now: Timestamp) {
         ..IssueQuery::default()
     };
     store.issues(workspace, &query).await.unwrap();
+    store
+        .delete_project(workspace, "app", true, now)
+        .await
+        .unwrap();
 }
 
 async fn follow(store: &Store, by: &Acting, issue: &IssueKey) {
@@ -202,6 +209,13 @@ async fn attachments(store: &Store, by: &Acting, issue: &IssueKey, now: Timestam
     let workspace = &by.workspace;
     store.attachments(workspace, issue, 9, None).await.unwrap();
     assert!(store.has_attachment(file.id).await.unwrap());
+    let with_it = NewComment {
+        body: "see the file".to_owned(),
+        attachments: vec![file.id],
+        ..NewComment::default()
+    };
+    let posted = store.post_comment(by, issue, with_it, &Everybody, now);
+    assert_eq!(posted.await.unwrap().comment.attachments.len(), 1);
     let (_, there) = store.attachment(workspace, file.id).await.unwrap().unwrap();
     store.delete_attachment(workspace, &there).await.unwrap();
 }

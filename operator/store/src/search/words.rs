@@ -91,9 +91,7 @@ impl Words {
         for word in &self.0 {
             let star = if word.begins { ":*" } else { "" };
             let forms = forms(&word.text).into_iter();
-            let forms: Vec<_> = forms
-                .map(|form| quoted(&form, '\'') + star)
-                .collect();
+            let forms: Vec<_> = forms.map(|form| quoted(&form, '\'') + star).collect();
             let _ = write!(terms, " & ({})", forms.join(" | "));
         }
         terms

@@ -74,6 +74,7 @@ impl Store {
             .ok_or_else(missing)?;
         may_be_done_again(&old, how)?;
         let mut write = self.write(WritePoint::DoAgain).await?;
+        write.queue(&by.workspace, directory).await?;
         let row = WakeRow::find(&mut write, task).await?;
         let row = row.ok_or_else(|| {
             conflict("no issue woke it: write into its chat again, or ask for the issue again")

@@ -134,7 +134,8 @@ impl<'a> Begin<'a> {
                         WakeVerdict::Queued { .. }
                             | WakeVerdict::Deferred { task: None, .. }
                             | WakeVerdict::Steered {
-                                follow_up: None, ..
+                                follow_up: None,
+                                ..
                             }
                     ));
                     verdict

@@ -8,8 +8,8 @@ use wake::{Asker, Candidate, Decision, Directory, Limits, Person, Principal, Tar
 
 use super::row::{Evidence, WakeRow};
 use crate::db::{Conn, Reader, query};
-use crate::writes::Write;
 use crate::workspaces::webhook_of;
+use crate::writes::Write;
 use crate::{Error, quick};
 
 /// What statements run on: a look, or a write that has begun.

@@ -15,7 +15,10 @@ fn out_of_memory() -> Outcome {
 fn new(verdict: &WakeVerdict) -> TaskId {
     match verdict {
         WakeVerdict::Queued { task } => task.unwrap(),
-        WakeVerdict::Coalesced { .. } | WakeVerdict::Deferred { .. } | WakeVerdict::Steered { .. } | WakeVerdict::Blocked { .. } => panic!("{verdict:?}"),
+        WakeVerdict::Coalesced { .. }
+        | WakeVerdict::Deferred { .. }
+        | WakeVerdict::Steered { .. }
+        | WakeVerdict::Blocked { .. } => panic!("{verdict:?}"),
     }
 }
 

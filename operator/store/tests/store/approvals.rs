@@ -51,7 +51,11 @@ pub(crate) async fn spoken(bed: &Bed, attempts: [AttemptId; 2]) {
         let of = |approval: &&protocol::board::Approval| {
             (approval.task, approval.attempt) == (attempt.task, attempt.number)
         };
-        let mut states: Vec<_> = all.iter().filter(of).map(|each| each.state.as_str()).collect();
+        let mut states: Vec<_> = all
+            .iter()
+            .filter(of)
+            .map(|each| each.state.as_str())
+            .collect();
         states.sort_unstable();
         assert_eq!(states, ["approved", "expired", "withdrawn"]);
         let commands = bed.store.commands(attempt, 0).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use protocol::board::{Attachment, IssueKey};
+use protocol::board::{Attachment, CommentQuery, History, IssueKey, NewComment};
 use protocol::{AttachmentId, limits};
 use sha2::{Digest as _, Sha256};
 use store::{ATTACHMENTS, Acting, Added, Error, Files, Kept, Room};
@@ -11,7 +11,7 @@ use tokio::io::AsyncReadExt as _;
 use uuid::Uuid;
 
 use crate::bed::{Bed, at, both};
-use crate::board::{elsewhere, titled, workspace};
+use crate::board::{AGENTS, elsewhere, titled, workspace};
 
 const ROOM: Room = Room {
     issue: 1000,
@@ -60,6 +60,53 @@ pub(crate) async fn speak(bed: &Bed, ada: &Acting, key: &IssueKey) -> Result<(),
 }
 
 both! {
+    async fn a_comment_names_files_of_its_issue(bed: Bed) {
+        let ada = bed.ada().await;
+        let store = &bed.store;
+        let issue = bed.issue(&ada, titled("one"), at(1)).await;
+        let other = bed.issue(&ada, titled("other"), at(1)).await;
+        let (one, two) = (added(&bed, &ada, &issue.key, kept(1, 10)).await, added(&bed, &ada, &issue.key, kept(2, 10)).await);
+        let foreign = added(&bed, &ada, &other.key, kept(3, 10)).await;
+        let with = |files: &[AttachmentId]| NewComment {
+            body: "see the files".to_owned(),
+            attachments: files.to_vec(),
+            ..NewComment::default()
+        };
+        let post = async |files: &[AttachmentId], second| {
+            store.post_comment(&ada, &issue.key, with(files), &AGENTS, at(second)).await
+        };
+        // Nothing is written where one of them is not there.
+        for wrong in [vec![foreign.id], vec![one.id, AttachmentId(Uuid::nil())], vec![one.id; limits::COMMENT_FILES + 1]] {
+            let refused = post(&wrong, 3).await;
+            assert!(matches!(refused, Err(Error::Missing { .. } | Error::Invalid { .. })), "{refused:?}");
+        }
+        let query = CommentQuery::default();
+        let listed = async || store.comments(&workspace(), &issue.key, &query).await.unwrap().items;
+        assert_eq!(listed().await, []);
+        let first = post(&[two.id, one.id, two.id], 3).await.unwrap().comment;
+        assert_eq!(first.attachments, [one.clone(), two.clone()]);
+        let second = post(&[one.id], 4).await.unwrap().comment;
+        let none = post(&[], 5).await.unwrap().comment;
+        assert_eq!(listed().await, [first.clone(), second.clone(), none]);
+        let (_, found) = store.comment(&workspace(), first.id).await.unwrap().unwrap();
+        assert_eq!(found, first);
+        let history = store.history(&workspace(), &issue.key, 9, None).await.unwrap();
+        let said = history.items.into_iter().filter_map(|entry| match entry.what {
+            History::Comment { comment } => Some(comment.attachments.len()),
+            History::Run { .. } => None,
+        });
+        assert_eq!(said.collect::<Vec<_>>(), [0, 1, 2]);
+        // What is deleted comes with nothing any more, and a deleted comment with no file; the file stays.
+        store.delete_attachment(&workspace(), &one).await.unwrap();
+        let left: Vec<_> = listed().await.into_iter().map(|comment| comment.attachments).collect();
+        assert_eq!(left, [vec![two.clone()], vec![], vec![]]);
+        let reply = NewComment { parent: Some(first.id), ..with(&[]) };
+        store.post_comment(&ada, &issue.key, reply, &AGENTS, at(6)).await.unwrap();
+        store.delete_comment(&ada, first.id, at(7)).await.unwrap();
+        assert_eq!(listed().await[0].attachments, []);
+        assert_eq!(all(&bed, &issue.key).await, [two]);
+    }
+
     async fn a_file_is_on_its_issue(bed: Bed) {
         let ada = bed.ada().await;
         let issue = bed.issue(&ada, titled("here"), at(1)).await;

@@ -302,6 +302,7 @@ impl Bed {
             "DELETE FROM timeline",
             "DELETE FROM usage",
             "DELETE FROM event_texts",
+            "DELETE FROM raw_logs",
             "DELETE FROM tokens",
             "DELETE FROM attempts",
             "DELETE FROM tasks",

@@ -148,7 +148,11 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     store
         .subscribe(&workspace(), &issue.key, ada.author.id.parse().unwrap())
         .await?;
-    for entry in store.inbox(&workspace(), bob.id, 9, None, true).await?.items {
+    for entry in store
+        .inbox(&workspace(), bob.id, 9, None, true)
+        .await?
+        .items
+    {
         store.read_inbox(bob.id, entry.id).await?;
         store.archive_inbox(bob.id, entry.id).await?;
     }
@@ -184,7 +188,9 @@ pub(crate) async fn spoken(bed: &Bed) {
         .map(|issue| (issue.key.number, issue.status, issue.revision))
         .collect();
     assert_eq!(stand, [(1, IssueStatus::Done, 2)]);
-    let inbox = store.inbox(&workspace(), members[1].id, 9, None, true).await;
+    let inbox = store
+        .inbox(&workspace(), members[1].id, 9, None, true)
+        .await;
     assert_eq!(inbox.unwrap().items, []);
     let following = store
         .subscribers(&workspace(), &issues[0].key, 9, None)

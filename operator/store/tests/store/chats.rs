@@ -24,7 +24,9 @@ fn task(sent: &ChatSent) -> TaskId {
     match sent.wake.verdict {
         WakeVerdict::Queued { task } => task.unwrap(),
         WakeVerdict::Coalesced { task } => task,
-        WakeVerdict::Deferred { .. } | WakeVerdict::Steered { .. } | WakeVerdict::Blocked { .. } => panic!("{:?}", sent.wake),
+        WakeVerdict::Deferred { .. }
+        | WakeVerdict::Steered { .. }
+        | WakeVerdict::Blocked { .. } => panic!("{:?}", sent.wake),
     }
 }
 
@@ -321,7 +323,10 @@ pub(crate) async fn spoken(bed: &Bed) {
     let kinds: Vec<_> = messages.items.iter().map(|message| message.kind).collect();
     let (said, stopped) = (ChatMessageKind::Message, ChatMessageKind::Failed);
     assert_eq!(kinds, [stopped, said, said]);
-    let inbox = store.inbox(&workspace(), cyd.id, 9, None, true).await.unwrap();
+    let inbox = store
+        .inbox(&workspace(), cyd.id, 9, None, true)
+        .await
+        .unwrap();
     let texts: Vec<_> = inbox
         .items
         .iter()

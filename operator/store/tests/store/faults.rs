@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use protocol::runner::RawPart;
 use protocol::{AttemptId, FailureClass, InstallationId, Outcome, TaskId, TaskState, TokenUsage};
 use store::{Appended, Error, Fault, Faults, NewTask, Opened, WritePoint};
 use uuid::Uuid;
@@ -79,6 +80,7 @@ async fn live(bed: Bed, world: World) -> Result<(), Error> {
     crate::chats::speak(&bed).await?;
     crate::schedules::speak(&bed).await?;
     crate::deferred::speak(&bed).await?;
+    crate::steering::speak(&bed).await?;
     crate::deliveries::speak(&bed).await
 }
 
@@ -105,6 +107,11 @@ async fn run(bed: &Bed, attempt: AttemptId) -> Result<(), Error> {
     assert!(store.started(attempt, at(13)).await?);
     store.contact(attempt, at(14)).await?;
     assert!(store.keep_text(attempt, 1, "whole".to_owned()).await?);
+    let part = RawPart {
+        start: 0,
+        text: "raw".to_owned(),
+    };
+    store.keep_raw(attempt, part).await?;
     for seq in 1..=2 {
         assert!(matches!(
             store.append(attempt, &[text(seq)], at(15)).await?,
@@ -158,6 +165,7 @@ async fn ended(bed: &Bed, world: &World) {
     crate::approvals::spoken(bed, attempts).await;
     crate::board::spoken(bed).await;
     crate::talk::spoken(bed).await;
+    crate::steering::spoken(bed).await;
     crate::chats::spoken(bed).await;
     crate::schedules::spoken(bed).await;
     crate::deliveries::spoken(bed).await;

@@ -31,7 +31,11 @@ impl Directory for Closed {
                 users: Vec::new(),
                 groups: vec!["dev".to_owned()],
                 agents: self.agents.iter().map(|name| (*name).to_owned()).collect(),
-                webhooks: self.webhooks.iter().map(|name| (*name).to_owned()).collect(),
+                webhooks: self
+                    .webhooks
+                    .iter()
+                    .map(|name| (*name).to_owned())
+                    .collect(),
             }),
             _ => return None,
         };

@@ -48,10 +48,40 @@ pub(crate) async fn speak(bed: &Bed, ada: &Acting) -> Result<(), Error> {
         title: Some("another".to_owned()),
         ..ProjectEdit::default()
     };
+    store.edit_project(&workspace(), "app", edit, at(9)).await?;
+    end_one(bed, ada).await
+}
+
+/// Ends a project of another workspace, of which an issue is.
+async fn end_one(bed: &Bed, ada: &Acting) -> Result<(), Error> {
+    let store = &bed.store;
+    let there = Acting {
+        workspace: elsewhere(),
+        ..ada.clone()
+    };
+    if store.project(&elsewhere(), "gone").await?.is_none() {
+        store.create_project(&there, new("gone"), at(8)).await?;
+    }
+    let filed_there = store.issues(&elsewhere(), &IssueQuery::default()).await?;
+    match filed_there.items.first() {
+        None => {
+            store
+                .create_issue(&there, filed("gone"), &AGENTS, at(9))
+                .await?;
+        }
+        Some(issue) => {
+            let edit = IssueEdit {
+                project: Some(Some("gone".to_owned())),
+                ..IssueEdit::default()
+            };
+            store
+                .edit_issue(&there, &issue.key, edit, &AGENTS, at(9))
+                .await?;
+        }
+    }
     store
-        .edit_project(&workspace(), "app", edit, at(9))
+        .delete_project(&elsewhere(), "gone", true, at(10))
         .await
-        .map(drop)
 }
 
 /// Nothing of it is lost, nothing is there twice.
@@ -63,6 +93,16 @@ pub(crate) async fn spoken(bed: &Bed) {
         .map(|project| (project.title.as_str(), project.revision))
         .collect();
     assert_eq!(stand, [("another", 2)]);
+    let there = bed.store.projects(&elsewhere(), 9, None).await.unwrap();
+    assert_eq!(there.items, []);
+    let issues = bed.store.issues(&elsewhere(), &IssueQuery::default()).await;
+    let projects: Vec<_> = issues
+        .unwrap()
+        .items
+        .into_iter()
+        .map(|issue| issue.project)
+        .collect();
+    assert_eq!(projects, [None]);
 }
 
 both! {
@@ -92,6 +132,53 @@ both! {
         wrong.repositories = vec![repository("app"), repository("app")];
         let refused = bed.store.create_project(&ada, wrong, at(2)).await;
         assert!(matches!(refused, Err(Error::Invalid { .. })));
+    }
+
+    async fn a_project_goes_when_no_issue_belongs_to_it(bed: Bed) {
+        let ada = bed.ada().await;
+        let (store, gone) = (&bed.store, workspace());
+        made(&bed, &ada, "app").await;
+        made(&bed, &ada, "other").await;
+        let issue = bed.issue(&ada, filed("app"), at(2)).await;
+        let kept = bed.issue(&ada, filed("other"), at(2)).await;
+        let refused = store.delete_project(&gone, "app", false, at(3)).await;
+        assert!(matches!(&refused, Err(Error::Conflict { what }) if what.contains("`detach`")), "{refused:?}");
+        for number in 0..250 {
+            bed.issue(&ada, filed("app"), at(3 + number)).await;
+        }
+        store.delete_project(&gone, "app", true, at(300)).await.unwrap();
+        let again = store.delete_project(&gone, "app", true, at(301)).await;
+        assert!(matches!(again, Err(Error::Missing { .. })), "{again:?}");
+        assert_eq!(store.project(&gone, "app").await.unwrap(), None);
+        let query = IssueQuery { project: Some("app".to_owned()), ..IssueQuery::default() };
+        let left = store.issues(&gone, &query).await;
+        assert!(left.is_err() || left.unwrap().items.is_empty());
+        let found = store.issue(&gone, &issue.key).await.unwrap().unwrap();
+        assert_eq!((found.project, found.revision, found.updated), (None, 2, at(300)));
+        let other = store.issue(&gone, &kept.key).await.unwrap().unwrap();
+        assert_eq!((other.project.as_deref(), other.revision), (Some("other"), 1));
+        // Nor is an issue put into it again.
+        let refused = store.create_issue(&ada, filed("app"), &AGENTS, at(302)).await;
+        assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
+        store.delete_project(&elsewhere(), "other", true, at(303)).await.unwrap_err();
+        made(&bed, &ada, "app").await;
+        store.delete_project(&gone, "app", false, at(304)).await.unwrap();
+    }
+
+    async fn an_issue_is_never_filed_into_a_project_that_goes(bed: Bed) {
+        let ada = bed.ada().await;
+        for round in 0..10 {
+            made(&bed, &ada, "app").await;
+            let file = bed.store.create_issue(&ada, filed("app"), &AGENTS, at(2 + round));
+            let workspace = workspace();
+            let end = bed.store.delete_project(&workspace, "app", true, at(2 + round));
+            let (filed, ended) = tokio::join!(file, end);
+            ended.unwrap();
+            if let Ok(saved) = filed {
+                let found = bed.store.issue(&workspace, &saved.issue.key).await.unwrap();
+                assert_eq!(found.unwrap().project, None);
+            }
+        }
     }
 
     async fn projects_are_listed_by_name(bed: Bed) {

@@ -7,7 +7,7 @@ use protocol::{AttemptId, FailureClass, TaskId};
 use store::{Error, Held, Lane, Share, Waiting};
 
 use crate::bed::{Bed, NAMESPACE, at, both, failed, lane, lane_of, new_task};
-use crate::board::AGENTS;
+use crate::board::{AGENTS, titled};
 use crate::talk::{Scene, to, verdicts};
 
 /// Another workspace.
@@ -203,6 +203,38 @@ both! {
         let entered = bed.store.enter_within(new.clone(), Some(2)).await.unwrap();
         // What is there already asks for no room again.
         assert_eq!(bed.store.enter_within(new, Some(1)).await.unwrap().task, entered.task);
+        bed.sound().await;
+    }
+
+    async fn many_writers_pass_no_limit_of_a_queue(bed: Bed) {
+        let ada = bed.ada().await;
+        let mut issues = Vec::new();
+        for number in 0..6 {
+            issues.push(bed.issue(&ada, titled("one"), at(number + 1)).await.key);
+        }
+        // Comments for both agents on each of six issues, and tasks that are entered, all at once.
+        let mut writing: Vec<_> = issues.into_iter().map(|key| {
+            let (bed, ada) = (bed.clone(), ada.clone());
+            tokio::spawn(async move {
+                let body = format!("{} {}", to("writer"), to("reviewer"));
+                let new = NewComment { body, ..NewComment::default() };
+                bed.store.post_comment(&ada, &key, new, &Few(4), at(20)).await.unwrap();
+            })
+        }).collect();
+        writing.extend((0..6).map(|number| {
+            let bed = bed.clone();
+            tokio::spawn(async move {
+                let new = new_task("reviewer", &format!("key-{number}"));
+                match bed.store.enter_within(new, Some(4)).await {
+                    Ok(_) | Err(Error::Full { .. }) => {}
+                    Err(error) => panic!("{error:?}"),
+                }
+            })
+        }));
+        for writing in writing {
+            writing.await.unwrap();
+        }
+        assert_eq!(bed.store.load(NAMESPACE, 99).await.unwrap().0, 4);
         bed.sound().await;
     }
 

@@ -225,8 +225,7 @@ impl Scene {
 pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     let store = &bed.store;
     let ada = acting(&store.member(&workspace(), "ada", at(1)).await?);
-    let issues = store.issues(&workspace(), &Default::default()).await?;
-    let key = issues.items[0].key.clone();
+    let key: IssueKey = "TEAMA-1".parse().unwrap();
     let all = CommentQuery::default();
     let said = store.comments(&workspace(), &key, &all).await?.items;
     let find = |text: &str| {

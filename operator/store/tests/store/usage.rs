@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use protocol::board::{History, NewIssue, UsageReport, WakeVerdict};
+use protocol::board::{History, NewIssue, RawLog, RawQuery, UsageReport, WakeVerdict};
+use protocol::runner::RawPart;
 use protocol::{AttemptId, FailureClass, Outcome, TaskId, TokenUsage, Verdict, limits};
 use store::{Error, Faults, WorkspaceRef};
 
@@ -143,6 +144,36 @@ both! {
         assert_eq!(found(elsewhere(), 2).await, None);
         let nobody = AttemptId { task: attempt.task, number: 2 };
         assert!(matches!(bed.store.keep_text(nobody, 1, "x".to_owned()).await, Err(Error::Missing { .. })));
+    }
+
+    async fn of_what_a_program_wrote_the_end_is_kept(bed: Bed) {
+        let attempt = bed.running("reviewer", "a").await;
+        let of = async |workspace: WorkspaceRef, attempt_number: Option<u32>, from: u64| {
+            let asked = RawQuery { attempt: attempt_number, from };
+            bed.store.raw(&workspace, attempt.task, asked).await.unwrap()
+        };
+        let none = RawLog { attempt: 1, parts: Vec::new(), next: None };
+        assert_eq!(of(workspace(), None, 0).await, Some(none));
+        let bytes = limits::RAW_PART_BYTES as u64;
+        let kept = limits::ATTEMPT_RAW_BYTES / bytes;
+        for number in 0..kept + 3 {
+            let part = RawPart { start: number * bytes, text: "x".repeat(limits::RAW_PART_BYTES) };
+            for _ in 0..2 {
+                bed.store.keep_raw(attempt, part.clone()).await.unwrap();
+            }
+        }
+        let (mut starts, mut from) = (Vec::new(), Some(0));
+        while let Some(at) = from {
+            let log = of(workspace(), Some(1), at).await.unwrap();
+            starts.extend(log.parts.iter().map(|part| part.start / bytes));
+            from = log.next;
+        }
+        assert_eq!(starts, (3..kept + 3).collect::<Vec<_>>());
+        assert_eq!(of(workspace(), Some(2), 0).await, None, "there was no such attempt");
+        assert_eq!(of(elsewhere(), None, 0).await, None, "nor is it anybody else's");
+        let nobody = AttemptId { task: attempt.task, number: 2 };
+        let part = RawPart { start: 0, text: "x".to_owned() };
+        assert!(matches!(bed.store.keep_raw(nobody, part).await, Err(Error::Missing { .. })));
     }
 
     async fn an_attempts_texts_have_an_end(bed: Bed) {

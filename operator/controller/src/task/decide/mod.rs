@@ -18,6 +18,7 @@
 //! runs and claims nothing.
 
 mod clear;
+mod deferred;
 mod fence;
 mod stop;
 
@@ -52,6 +53,8 @@ pub enum Step {
     Suspend,
     /// It goes on.
     Resume,
+    /// The time for which it has waited has come.
+    Fire,
     /// It ends without a live attempt.
     End(Verdict),
     /// Its live attempt has a verdict.
@@ -99,6 +102,7 @@ pub fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
         .or_else(|| judge(seen, now))
         .or_else(|| attach(seen, now))
         .or_else(|| birth(seen))
+        .or_else(|| deferred::step(seen, now))
 }
 
 /// A task that was born in the store gets its object, unless it was over before that. In a namespace that lost
@@ -236,7 +240,9 @@ pub fn plan(seen: &Seen, now: Timestamp) -> Plan {
         TaskState::Queued | TaskState::Suspended | TaskState::Finishing | TaskState::Finished => {}
     }
     clear_away(seen, now, &mut plan);
-    if seen.row.state == TaskState::Queued {
+    if let Some(at) = deferred::look_at(seen, now) {
+        sooner(&mut plan.look_at, at);
+    } else if seen.row.state == TaskState::Queued {
         plan.claim = true;
         let waited = now.duration_since(status::phase_start(&seen.row, None));
         let pause = Duration::try_from(waited).unwrap_or_default() / 2;

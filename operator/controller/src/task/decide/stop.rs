@@ -3,10 +3,11 @@
 use crds::DesiredState;
 use jiff::Timestamp;
 use protocol::{FailureClass, Outcome, TaskState, Verdict};
+use store::AttemptRow;
 
 use super::Step;
 use crate::catalog::Standing;
-use crate::task::observe::{Object, References, Seen};
+use crate::task::observe::{Object, References, Seen, had_pod};
 
 /// The next such step.
 pub(super) fn step(seen: &Seen, now: Timestamp) -> Option<Step> {
@@ -60,6 +61,12 @@ fn desired(seen: &Seen, by_object: DesiredState) -> DesiredState {
     }
 }
 
+/// True once its attempt has a pod: what began in time is not ended by a change of rights.
+fn has_begun(seen: &Seen) -> bool {
+    let has_pod = |attempt: &AttemptRow| had_pod(attempt) || seen.pod_of(attempt.id).is_some();
+    seen.live().is_some_and(has_pod)
+}
+
 /// Why the task is to end now.
 fn end(seen: &Seen, now: Timestamp) -> Option<Outcome> {
     let state = seen.row.state;
@@ -99,6 +106,14 @@ fn end(seen: &Seen, now: Timestamp) -> Option<Outcome> {
         let seconds = object.spec.deadline_seconds.unwrap_or_default();
         let message = format!("the task was not over {seconds} seconds after its creation");
         return Some(Outcome::failed(FailureClass::DeadlineExceeded, message));
+    }
+    if !seen.may_ask && !has_begun(seen) {
+        let agent = &seen.row.agent;
+        let message = format!(
+            "Agent {agent} may not be woken by who asked for it: it names who may in spec.access, or the workspace \
+             wants a person to ask"
+        );
+        return Some(Outcome::failed(FailureClass::NotAllowed, message));
     }
     if state.is_active() && seen.references == References::NoAgent {
         let message = format!("Agent {} was deleted while the task ran", seen.row.agent);
