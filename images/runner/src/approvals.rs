@@ -32,10 +32,7 @@ const ANSWERS: usize = limits::APPROVALS_PENDING as usize;
 /// Who is asked.
 pub trait Office: Clone + Send + Sync + 'static {
     /// Asks; the same again is safe.
-    fn ask(
-        &self,
-        request: &AskRequest,
-    ) -> impl Future<Output = Result<AskResponse, Error>> + Send;
+    fn ask(&self, request: &AskRequest) -> impl Future<Output = Result<AskResponse, Error>> + Send;
     /// Says that nobody is waited for any more.
     fn settle(
         &self,
@@ -297,9 +294,9 @@ impl<O: Office> Follow<O> {
                 allow: true,
                 why: format!("nobody decided within {seconds} s, and the Agent says to go on then"),
             },
-            ApprovalState::Expired => {
-                self.no(format!("nobody decided within {seconds} s: do without it, or say what is missing"))
-            }
+            ApprovalState::Expired => self.no(format!(
+                "nobody decided within {seconds} s: do without it, or say what is missing"
+            )),
             ApprovalState::Withdrawn | ApprovalState::Pending => {
                 self.no("it is not asked any more".to_owned())
             }
@@ -381,7 +378,10 @@ mod tests {
         }
 
         async fn settle(&self, request: SettleRequest) -> Result<SettleResponse, Error> {
-            self.heard.lock().unwrap().push(format!("{:?}", request.how));
+            self.heard
+                .lock()
+                .unwrap()
+                .push(format!("{:?}", request.how));
             Ok(SettleResponse {
                 state: self.state.unwrap_or(ApprovalState::Expired),
                 by: Some("ada".to_owned()),
@@ -426,7 +426,10 @@ mod tests {
                 questions.decide(APPROVAL, decision);
             }
             let answer = questions.next().await;
-            assert_eq!((answer.allow, answer.why.as_str()), (true, "approved by ada: go on"));
+            assert_eq!(
+                (answer.allow, answer.why.as_str()),
+                (true, "approved by ada: go on")
+            );
             assert_eq!(*office.heard.lock().unwrap(), ["1-r"]);
         }
     }
@@ -447,7 +450,10 @@ mod tests {
             let answer = questions.next().await;
             assert_eq!(answer.allow, allow, "{state:?} {answer:?}");
             let took = begun.elapsed();
-            assert!(took >= Duration::from_secs(60) && took < Duration::from_secs(60) + CLI_SLACK, "{took:?}");
+            assert!(
+                took >= Duration::from_secs(60) && took < Duration::from_secs(60) + CLI_SLACK,
+                "{took:?}"
+            );
         }
     }
 

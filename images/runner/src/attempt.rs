@@ -96,6 +96,7 @@ impl Attempt<'_> {
             Err(message) => return self.never_ran(not_prepared(message)),
         };
         journal.keep_in(prepared.outbox);
+        journal.keep_raw_in(&self.layout.state);
         for moved in &prepared.set_aside {
             journal.remark(LogLevel::Warn, moved.to_string());
         }
@@ -259,12 +260,14 @@ impl Attempt<'_> {
             self.client.clone(),
             self.opened.credential.clone(),
         ));
+        let counts_turns = provider.facts().is_some_and(|facts| facts.counts_turns);
         let seconds = package.timeouts.task_seconds;
         let mut around = Surroundings {
             journal,
             host,
             reaper: Arc::clone(&self.reaper),
             ladder: provider.ladder(),
+            max_turns: launch.max_turns.filter(|_| !counts_turns),
             grace: stop::budget(package.timeouts.grace_seconds),
             cgroup: &self.layout.cgroup,
             told: self.told.clone(),

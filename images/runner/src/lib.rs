@@ -29,6 +29,7 @@ pub mod prepare;
 pub mod probe;
 pub mod processes;
 pub mod queue;
+pub mod raw;
 pub mod redact;
 pub mod remarks;
 pub mod resume;

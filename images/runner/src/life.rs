@@ -1,6 +1,7 @@
 //! One attempt from start to end: open, prepare, run, report, stop.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use client::Client;
 use protocol::{FailureClass, LogLevel, Outcome, Resumed, TaskResult, TerminationMessage};
@@ -17,8 +18,10 @@ use crate::layout::Layout;
 use crate::open::{self, Given, OpenError, Opened};
 use crate::processes::Reaper;
 use crate::redact::Redactor;
+use crate::remarks::Remarks;
 use crate::settings::Settings;
 use crate::signals::{Blocked, Signals};
+use crate::stop::StopCause;
 use crate::transcript::Transcript;
 use crate::{control, git_secrets, prepare, stop, upload};
 
@@ -87,7 +90,9 @@ pub async fn live(
         host_sender,
     ));
 
+    let remarks = Remarks::new(client.clone(), credential);
     let ran = Attempt {
+        told: remarks.told(),
         settings,
         layout: &layout,
         environment: &environment,
@@ -101,6 +106,11 @@ pub async fn live(
     .run(&mut journal, &mut host)
     .await;
     prepare::take_back(&layout);
+    let patience = match host.stopped() {
+        Some(StopCause::Terminated) => Duration::ZERO,
+        Some(_) | None => settings.patience(),
+    };
+    remarks.drain(patience).await;
     report(
         settings,
         &layout,

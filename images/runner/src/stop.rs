@@ -18,6 +18,8 @@ pub enum StopCause {
     TimedOut(u32),
     /// A watchdog barked.
     Watchdog(Bark),
+    /// The model was asked so often as it may be, and would be asked again.
+    Turns(u32),
 }
 
 impl StopCause {
@@ -52,6 +54,12 @@ impl StopCause {
                 format!("the agent did not end within {seconds} s"),
             ),
             Self::Watchdog(bark) => return bark.outcome(),
+            Self::Turns(most) => (
+                FailureClass::IterationLimit,
+                format!(
+                    "the model was asked {most} times, as often as maxTurns allows, and the agent was not done"
+                ),
+            ),
         };
         Outcome::failed(class, message)
     }
@@ -65,6 +73,9 @@ impl StopCause {
             Self::TimedOut(seconds) => {
                 format!("the run is ended: it took longer than {seconds} s")
             }
+            Self::Turns(most) => format!(
+                "the run is ended: the model was asked {most} times, as often as maxTurns allows"
+            ),
             Self::Watchdog(bark) => format!("the run is ended: {}", bark.words()),
         }
     }

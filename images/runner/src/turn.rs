@@ -2,6 +2,7 @@
 //! does what the adapter asks for.
 
 mod approve;
+mod limit;
 mod steer;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -19,15 +20,17 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
+use self::limit::Limit;
 use crate::adapter::{
     Adapter, AdapterResult, Exit, HostCommand, Input, Ladder, Output, ResumeOutcome, TimerId,
 };
+use crate::approvals::{Answer, Api, Questions};
 use crate::host::{Host, Message};
 use crate::journal::Journal;
 use crate::lines::{Line, Lines};
 use crate::memory::oom_kills;
 use crate::processes::{Ended, Reaper, end_all, signal_all};
-use crate::approvals::{Answer, Api, Questions};
+use crate::raw::Pipe;
 use crate::remarks::Told;
 use crate::spawn::Child;
 use crate::stop::{Rung, StopCause, schedule};
@@ -64,6 +67,8 @@ pub struct Surroundings<'a> {
     pub cgroup: &'a Path,
     /// When its watchdogs bark.
     pub windows: Windows,
+    /// How often the model may be asked, where the CLI does not count itself.
+    pub max_turns: Option<u32>,
     /// Takes what became of people's remarks.
     pub told: Told,
     /// Asks people about tools, where the Agent wants that.
@@ -162,6 +167,7 @@ struct Turn<'t, 'a> {
     /// Events for which there was no room.
     left_out: u64,
     watch: Watch,
+    limit: Limit,
     /// Remarks that were offered, by the id under which the adapter has them.
     remarks: BTreeMap<String, CommentId>,
 }
@@ -173,6 +179,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         input: mpsc::Sender<Vec<u8>>,
     ) -> Self {
         let watch = Watch::new(around.windows, Instant::now());
+        let limit = Limit::new(around.max_turns);
         Self {
             adapter,
             around,
@@ -193,6 +200,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             used_tools: false,
             left_out: 0,
             watch,
+            limit,
             remarks: BTreeMap::new(),
         }
     }
@@ -235,7 +243,10 @@ impl<'t, 'a> Turn<'t, 'a> {
             Step::Host(Message::Command(command)) => self.commanded(command),
             Step::Answer(answer) => self.answered(&answer),
             Step::Exited(exit) => self.exited(exit.ok()),
-            Step::Stdout(Ok(Line::Whole(line))) => self.give(Input::Stdout(&line)),
+            Step::Stdout(Ok(Line::Whole(line))) => {
+                self.around.journal.raw(Pipe::Stdout, &line);
+                self.give(Input::Stdout(&line));
+            }
             Step::Stdout(Ok(Line::TooLong(bytes))) => self.give(Input::StdoutTooLong(bytes)),
             Step::Stdout(Ok(Line::End) | Err(_)) => self.stdout_open = false,
             Step::Stderr(Ok(Line::Whole(line))) => self.stderr_line(&line),
@@ -251,6 +262,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         let words = String::from_utf8_lossy(line);
         self.stderr
             .push(self.around.journal.redactor().text(&words).as_bytes());
+        self.around.journal.raw(Pipe::Stderr, line);
         self.give(Input::Stderr(line));
     }
 
@@ -269,6 +281,9 @@ impl<'t, 'a> Turn<'t, 'a> {
         let (deadline, seconds) = self.around.deadline;
         if self.cause.is_none() && now >= deadline {
             self.stop(StopCause::TimedOut(seconds));
+        }
+        if let Some(most) = self.limit.reached().filter(|_| !self.stopping()) {
+            self.stop(StopCause::Turns(most));
         }
         self.watch(now);
         while let Some((_, rung)) = self.steps.pop_front_if(|(at, _)| *at <= now) {
@@ -363,6 +378,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             match output {
                 Output::Event(body) => {
                     self.used_tools |= matches!(body, EventBody::ToolUse { .. });
+                    self.limit.event(&body);
                     if seen {
                         self.watch.event(&body, now);
                     }
@@ -386,7 +402,10 @@ impl<'t, 'a> Turn<'t, 'a> {
                     why,
                 } => self.ask(id, tool, input, why),
                 Output::Withdrawn { id } => self.withdrawn(&id),
-                Output::Activity(activity) => self.watch.activity(activity, now),
+                Output::Activity(activity) => {
+                    self.limit.activity(activity);
+                    self.watch.activity(activity, now);
+                }
                 Output::Done(result) => self.done(result),
             }
         }
@@ -541,6 +560,7 @@ mod tests {
             journal: &mut journal,
             host: &mut host,
             reaper: Arc::default(),
+            max_turns: None,
             told: Told::to_nobody(),
             questions: None,
             windows: Windows {

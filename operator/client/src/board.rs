@@ -3,7 +3,7 @@
 use protocol::board::{
     AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation,
     InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment,
-    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, Rerun, Retry, RunView, SavedIssue,
+    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, ProjectEnd, RawLog, RawQuery, Rerun, Retry, RunView, SavedIssue, Steer,
     SearchHit, SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
 };
 use protocol::{AttachmentId, CommentId, InboxId, TaskId};
@@ -241,6 +241,15 @@ impl Board<'_> {
             .await
     }
 
+    /// `POST tasks/{id}/steer`: the comment that was made of it, and what became of it.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn steer_task(&self, id: TaskId, steer: &Steer) -> Result<Posted, Error> {
+        self.send(Method::POST, &format!("tasks/{id}/steer"), steer)
+            .await
+    }
+
     /// `POST tasks/{id}/retry`: the task that tries again what failed.
     ///
     /// # Errors
@@ -276,6 +285,14 @@ impl Board<'_> {
         query: &EventQuery,
     ) -> Result<Page<TimelineItem>, Error> {
         self.list(&format!("tasks/{id}/events"), query).await
+    }
+
+    /// `GET tasks/{id}/raw`: a part of what the agent's program wrote. What follows is asked for by `next`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn raw(&self, id: TaskId, query: &RawQuery) -> Result<RawLog, Error> {
+        self.list(&format!("tasks/{id}/raw"), query).await
     }
 }
 
@@ -362,6 +379,15 @@ impl Board<'_> {
     pub async fn edit_project(&self, name: &str, edit: &ProjectEdit) -> Result<Project, Error> {
         self.send(Method::PATCH, &format!("projects/{name}"), edit)
             .await
+    }
+
+    /// `DELETE projects/{name}`.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn delete_project(&self, name: &str, how: ProjectEnd) -> Result<(), Error> {
+        let path = format!("projects/{name}?detach={}", how.detach);
+        self.tell(Method::DELETE, &path).await
     }
 }
 

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use protocol::runner::{
     ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest, FinishResponse,
-    OpenRequest, OpenResponse, StartedRequest, SteeredRequest, TaskView, TextRequest, TextResponse, WhoAmI,
+    OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest, TaskView, TextRequest, TextResponse, WhoAmI,
 };
 use protocol::{TaskId, limits};
 use secrecy::SecretString;
@@ -129,6 +129,18 @@ impl Client {
         self.http
             .post("runner/texts", credential, request, REQUEST_TIMEOUT)
             .await
+    }
+
+    /// `POST runner/raw`: a part of what the agent's program wrote. Sending it again is safe.
+    ///
+    /// # Errors
+    /// [`Error`], as for every call.
+    pub async fn keep_raw(&self, credential: &SecretString, part: &RawPart) -> Result<(), Error> {
+        let answer: Result<IgnoredAny, Error> = self
+            .http
+            .post("runner/raw", credential, part, REQUEST_TIMEOUT)
+            .await;
+        answer.map(|IgnoredAny| ())
     }
 
     /// `GET runner/control`: the commands after a number; held while there are none.

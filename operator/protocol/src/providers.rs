@@ -177,6 +177,7 @@ pub const DRIVEN: &[Facts] = &[
             ..McpSupport::MERGED
         },
         thinks: true,
+        counts_turns: true,
         ..PLAIN
     },
     Facts {

@@ -3,6 +3,7 @@
 
 mod background;
 mod launch;
+mod steer;
 
 pub(super) use launch::{session_files, skills};
 
@@ -12,10 +13,11 @@ use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
+use self::steer::Remarks;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
-use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
+use super::pipes::{self, Stdin, no_frame, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
 use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
@@ -78,6 +80,8 @@ struct Run {
     judgement: Option<Judgement>,
     /// Stands before its tools.
     gate: Gate,
+    /// What people add.
+    remarks: Remarks,
     /// What the CLI runs in the background, as it last said.
     background: Background,
     stdin: Stdin,
@@ -110,7 +114,7 @@ impl Adapter for Run {
                 self.interrupted = true;
                 self.stdin.write(control::interrupt(), out);
             }
-            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "claude", out),
+            Input::Host(HostCommand::Steer { id, text }) => self.remarks.add(id, text, out),
             Input::Host(HostCommand::Decide { id, allow, why }) => {
                 if let Some(answer) = self.gate.decide(id, allow, why) {
                     self.stdin.write(answer, out);
@@ -125,6 +129,7 @@ impl Run {
     fn new(asked: Option<String>, gate: Gate) -> Self {
         Self {
             gate,
+            remarks: Remarks::default(),
             meter: Meter::new(asked.is_some()),
             asked,
             session: None,
@@ -176,6 +181,7 @@ impl Run {
                 return;
             }
             "control_request" if self.gate.takes(&frame, out) => {}
+            "control_request" if self.stdin.is_open() && self.remarks.answer(&frame, out) => {}
             "control_request" => match control::answer(&frame) {
                 Some(answer) if self.stdin.is_open() => out.push(Output::Write(answer)),
                 _ => events.push(log(
@@ -202,6 +208,7 @@ impl Run {
             return false;
         }
         self.meter.model(text(frame, "model"));
+        self.remarks.begin();
         if self.session.is_none() {
             if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != session) {
                 self.rejection = Some(format!(

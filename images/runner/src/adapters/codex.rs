@@ -7,6 +7,7 @@ mod meter;
 mod notices;
 mod requests;
 mod servers;
+mod steer;
 mod verdict;
 
 pub(super) use launch::{session_files, skills};
@@ -19,11 +20,12 @@ use serde_json::{Value, json};
 use self::items::Items;
 use self::meter::Meter;
 use self::servers::Awaited;
+use self::steer::Remarks;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, running, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
-use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
+use super::pipes::{self, Stdin, no_frame, wait};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
 use crate::classify;
 use crate::mcp::McpServers;
@@ -73,6 +75,8 @@ enum Call {
     Thread,
     Turn,
     Interrupt,
+    /// A remark, by its number.
+    Steer(usize),
 }
 
 /// One run.
@@ -96,6 +100,8 @@ struct Run {
     /// The last failure that Codex does not get over.
     fault: Option<Fault>,
     judgement: Option<Judgement>,
+    /// What people add.
+    remarks: Remarks,
     stdin: Stdin,
     interrupted: bool,
     done: bool,
@@ -140,7 +146,7 @@ impl Adapter for Run {
                 self.interrupted = true;
                 self.interrupt(out);
             }
-            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "codex", out),
+            Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
             Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
@@ -166,6 +172,7 @@ impl Run {
             meter: Meter::default(),
             fault: None,
             judgement: None,
+            remarks: Remarks::default(),
             stdin: Stdin::default(),
             interrupted: false,
             done: false,
@@ -200,6 +207,10 @@ impl Run {
         let result = match (call, result) {
             (_, Ok(result)) => result,
             // It was over already.
+            (Call::Steer(number), Err(refusal)) => {
+                self.not_steered(number, &refusal.words, out);
+                return;
+            }
             (Call::Interrupt, Err(refusal)) => {
                 out.push(Output::Event(log(LogLevel::Debug, refusal.words)));
                 return;
@@ -234,7 +245,7 @@ impl Run {
                 let turn = result.get("turn").map(|turn| text(turn, "id").to_owned());
                 self.began(turn.unwrap_or_default(), out);
             }
-            Call::Interrupt => {}
+            Call::Interrupt | Call::Steer(_) => {}
         }
     }
 
@@ -307,6 +318,7 @@ impl Run {
         }
         self.turn = Some(turn);
         out.push(Output::Event(running(self.thread.as_deref())));
+        self.steer_early(out);
         if self.interrupted {
             self.interrupt(out);
         }

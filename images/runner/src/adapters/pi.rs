@@ -3,6 +3,7 @@
 //! ends; its exit code is 0 whatever happened.
 
 mod launch;
+mod steer;
 mod talk;
 
 use std::time::Duration;
@@ -10,12 +11,13 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
-use self::talk::Talk;
+use self::steer::Remarks;
+pub(super) use self::talk::Talk;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{count, cut, flag, log, parse, running, text};
-use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
-use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
+use super::pipes::{self, Stdin, no_frame, wait};
+use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
 /// The first answer comes within this time.
@@ -82,6 +84,8 @@ struct Run {
     /// It has come to its end, and may yet try again.
     ended: bool,
     judgement: Option<Judgement>,
+    /// What people add.
+    remarks: Remarks,
     stdin: Stdin,
     interrupted: bool,
     done: bool,
@@ -127,7 +131,7 @@ impl Adapter for Run {
                     self.write(&json!({"id": ABORT, "type": "abort"}), out);
                 }
             }
-            Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "pi", out),
+            Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
             Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
     }
@@ -151,12 +155,18 @@ impl Run {
             "response" => self.answered(&frame, out),
             "session" => self.opened(text(&frame, "id"), out),
             "agent_start" => self.works(out),
-            "message_start" => self.talk.begin(),
+            "message_start" => {
+                self.steered(message, out);
+                self.talk.begin();
+            }
             "message_update" => self.talk.piece(&frame, &mut events),
             "message_end" => self.talk.whole(message, &mut events),
             "tool_execution_start" => self.talk.tool(&frame, &mut events),
             "tool_execution_end" => self.talk.tool_ended(&frame, &mut events),
-            "turn_end" => self.talk.step(message),
+            "turn_end" => {
+                out.push(Output::Activity(Activity::ModelTurn));
+                self.talk.step(message);
+            }
             "agent_end" | "compaction_end" | "auto_compaction_end" | "auto_retry_end" => {
                 self.ended = self.begun;
                 if self.ended && self.interrupted {
@@ -169,6 +179,11 @@ impl Run {
             "agent_settled" => self.settled(out),
             "auto_retry_start" => {
                 self.ended = false;
+                let class = classify::classify_or(
+                    text(&frame, "errorMessage"),
+                    FailureClass::ProviderNetwork,
+                );
+                out.push(Output::Activity(Activity::Retrying(class)));
                 events.push(log(LogLevel::Warn, retry_notice(&frame)));
             }
             "compaction_start" | "auto_compaction_start" => {
@@ -192,6 +207,9 @@ impl Run {
         let data = frame.get("data").unwrap_or(&Value::Null);
         let (id, success) = (text(frame, "id"), flag(frame, "success"));
         if !success {
+            if self.not_steered(id, text(frame, "error"), out) {
+                return;
+            }
             let command = text(frame, "command");
             let message = format!("pi refused {command}: {}", text(frame, "error"));
             if matches!(id, STATE | PROMPT) {
@@ -235,6 +253,7 @@ impl Run {
         self.ended = false;
         if !std::mem::replace(&mut self.begun, true) {
             out.push(Output::Event(running(self.session.as_deref())));
+            self.steer_early(out);
         }
     }
 

@@ -22,7 +22,9 @@ impl Turn<'_, '_> {
             id: id.clone(),
             tool: redactor.text(&tool).into_owned(),
             input,
-            why: redactor.text(why.as_deref().unwrap_or_default()).into_owned(),
+            why: redactor
+                .text(why.as_deref().unwrap_or_default())
+                .into_owned(),
         };
         let asked = match &mut self.around.questions {
             Some(questions) => questions.ask(question),
@@ -65,7 +67,11 @@ impl Turn<'_, '_> {
             return;
         };
         self.watch.waited(Instant::now());
-        let may = if answer.allow { "may be used" } else { "is refused" };
+        let may = if answer.allow {
+            "may be used"
+        } else {
+            "is refused"
+        };
         let words = format!("{tool} {may}: {}", answer.why);
         self.around.journal.remark(LogLevel::Info, words);
         self.answer(&answer.id, answer.allow, &answer.why);

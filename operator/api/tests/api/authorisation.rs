@@ -39,6 +39,11 @@ pub(crate) fn routes(own: &str) -> Vec<(Method, String, Value)> {
         ),
         (
             Method::POST,
+            "/api/v1/runner/steered".to_owned(),
+            json!({"remark": uuid::Uuid::nil()}),
+        ),
+        (
+            Method::POST,
             "/api/v1/runner/approvals".to_owned(),
             json!({"callId": "1", "tool": "Bash", "input": {}, "why": "x", "seconds": 60}),
         ),

@@ -48,11 +48,13 @@ GET    /tasks                            401   403   401     404     200    200 
 GET    /tasks/{id}                       401   403   401     404     200    200   200  404     404     404
 GET    /tasks/{id}/events                401   403   401     404     200    200   403  403     403     403
 GET    /tasks/{id}/events/{position}/text 401  403   401     404     200    200   403  403     403     403
+GET    /tasks/{id}/raw                   401   403   401     404     200    200   403  403     403     403
 GET    /live                             401   403   401     404     400    400   403  403     403     403
 POST   /tasks/{id}/cancel                401   403   401     404     403    200   403  403     403     403
 GET    /tasks/{id}/explain               401   403   401     404     200    200   403  403     403     403
 POST   /tasks/{id}/rerun                 401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/retry                 401   403   401     404     403    409   403  403     403     403  {"fresh": true}
+POST   /tasks/{id}/steer                 401   403   401     404     403    409   403  403     403     403  {"body": "x"}
 POST   /tasks/{id}/suspend               401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/resume                401   403   401     404     403    409   403  403     403     403
 GET    /agents                           401   403   401     404     200    200   200  200     404     200
@@ -73,6 +75,7 @@ GET    /projects                         401   403   401     404     200    200 
 POST   /projects                         401   403   401     404     403    409   403  403     403     403  {"name": "app", "title": "x"}
 GET    /projects/{name}                  401   403   401     404     200    200   200  404     404     404
 PATCH  /projects/{name}                  401   403   401     404     403    200   403  403     403     403  {"title": "y"}
+DELETE /projects/{name}?detach=true      401   403   401     404     403    204   403  403     403     403
 GET    /chats                            401   403   401     404     200    200   403  403     403     403
 POST   /chats                            401   403   401     404     403    200   403  403     403     403  {"agent": "reviewer", "body": "x"}
 GET    /chats/{id}                       401   403   401     404     404    200   404  404     404     404

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use protocol::board::{
-    Comment, CommentEdit, CommentQuery, IssueKey, NewComment, Posted, Preview, Recipient, WakeOutcome,
+    Comment, CommentEdit, CommentQuery, IssueKey, NewComment, Posted, Preview, Recipient,
+    WakeOutcome,
 };
 use protocol::{AttachmentId, CommentId, limits};
 
@@ -152,7 +153,7 @@ impl Verb {
 }
 
 impl Body {
-    async fn read(&self, session: &Session) -> Result<String, Failure> {
+    pub(crate) async fn read(&self, session: &Session) -> Result<String, Failure> {
         let (words, file) = (self.body.as_deref(), self.file.as_deref());
         let text = input::text(words, file, limits::COMMENT_BYTES)?.unwrap_or_default();
         if text.trim().is_empty() {

@@ -4,6 +4,7 @@ mod again;
 mod explain;
 mod follow;
 mod show;
+mod steer;
 mod steps;
 mod watch;
 
@@ -11,6 +12,7 @@ use clap::Subcommand;
 use protocol::TaskId;
 
 use self::again::{Deed, Rerun, Retry, Which};
+use self::steer::Steer;
 use self::watch::{Logs, Messages, Watch};
 use super::{Part, run};
 use crate::failure::Failure;
@@ -41,6 +43,9 @@ pub(crate) enum Verb {
     Rerun(Rerun),
     /// Tries a task again that failed.
     Retry(Retry),
+    /// Says something to a task while it works: a comment in its thread, of which its agent is told at once. Where it does
+    /// not take it in, another task does it after.
+    Steer(Steer),
     /// Puts a task aside: its pod ends, its place is free for others, what is said meanwhile is for another task.
     Suspend(Which),
     /// Lets a task go on that was put aside.
@@ -80,6 +85,7 @@ impl Verb {
             }
             Self::Rerun(rerun) => Deed::Rerun(rerun).run(settings, out).await,
             Self::Retry(retry) => Deed::Retry(retry).run(settings, out).await,
+            Self::Steer(steer) => steer.run(settings, out).await,
             Self::Suspend(which) => Deed::Suspend(which).run(settings, out).await,
             Self::Resume(which) => Deed::Resume(which).run(settings, out).await,
             Self::Logs(logs) => logs.run(settings, out).await,

@@ -37,7 +37,9 @@ fn words(verdict: &WakeVerdict) -> String {
         WakeVerdict::Steered {
             task,
             follow_up: Some(next),
-        } => format!("offered to task {task}, which works; if that does not take it in, task {next} does it after"),
+        } => format!(
+            "offered to task {task}, which works; if that does not take it in, task {next} does it after"
+        ),
         WakeVerdict::Steered {
             task,
             follow_up: None,

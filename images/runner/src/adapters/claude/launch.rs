@@ -39,7 +39,11 @@ const RESERVED: &Reserved = &[
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
     // A tool that it may never use it need not know of.
     let denied = launch.tools.denied_tools();
-    let disallowed = [DISALLOWED].into_iter().chain(denied).collect::<Vec<_>>().join(",");
+    let disallowed = [DISALLOWED]
+        .into_iter()
+        .chain(denied)
+        .collect::<Vec<_>>()
+        .join(",");
     let mut args = vec![
         "-p",
         "--output-format",
@@ -78,10 +82,14 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     let servers = mcp::file(launch);
     let own = servers.iter().flat_map(|file| {
         let path = file.path.display().to_string();
-        ["--strict-mcp-config".to_owned(), "--mcp-config".to_owned(), path]
+        [
+            "--strict-mcp-config".to_owned(),
+            "--mcp-config".to_owned(),
+            path,
+        ]
     });
     let mut stdin = if launch.tools.is_empty() {
-        control::initialize()
+        control::initialize_steered()
     } else {
         let person = Duration::from_secs(launch.tools.approval_seconds.into());
         control::initialize_gated((person + CLI_SLACK).as_secs())
@@ -182,10 +190,15 @@ mod tests {
         let line = command_line(&asked);
         assert_eq!(
             line.argv.join(" "),
-            format!("claude {FIXED} --effort high --max-turns 7 --add-dir /a --add-dir /b --strict-mcp-config --mcp-config /run/mooring/cli/mcp.json")
+            format!(
+                "claude {FIXED} --effort high --max-turns 7 --add-dir /a --add-dir /b --strict-mcp-config --mcp-config /run/mooring/cli/mcp.json"
+            )
         );
         assert_eq!((line.notes.len(), line.files.len()), (1, 1));
-        let tier = ("ANTHROPIC_BEDROCK_SERVICE_TIER".to_owned(), "flex".to_owned());
+        let tier = (
+            "ANTHROPIC_BEDROCK_SERVICE_TIER".to_owned(),
+            "flex".to_owned(),
+        );
         assert!(line.env_defaults.contains(&tier));
     }
 

@@ -41,7 +41,11 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     if fast {
         settings.extend(FAST_OFF);
     }
-    let own = if fast { vec!["--enable", "fast_mode"] } else { Vec::new() };
+    let own = if fast {
+        vec!["--enable", "fast_mode"]
+    } else {
+        Vec::new()
+    };
     let parts = Parts {
         program: "codex",
         reserved: RESERVED,
@@ -112,13 +116,23 @@ mod tests {
         let asked = Launch {
             service_tier: Some("priority".to_owned()),
             mcp: Some(mcp_servers()),
-            args: words(&["-c", "mcp_servers.x.command=y", "--disable", "fast_mode", "-c", "a=b"]),
+            args: words(&[
+                "-c",
+                "mcp_servers.x.command=y",
+                "--disable",
+                "fast_mode",
+                "-c",
+                "a=b",
+            ]),
             ..launch()
         };
         let line = command_line(&asked);
         assert_eq!(
             (line.argv.join(" "), line.notes.len()),
-            (format!("codex app-server --listen stdio:// -c a=b --enable fast_mode {OURS}"), 2)
+            (
+                format!("codex app-server --listen stdio:// -c a=b --enable fast_mode {OURS}"),
+                2
+            )
         );
         let words = format!("{:?} {:?}", line.argv, line.files);
         assert!(!words.contains("s3cret"), "{words}");

@@ -43,7 +43,10 @@ impl Run {
                 let judgement = verdict::judge(turn, self.items.answer(), self.interrupted);
                 self.judged(judgement, out);
             }
-            "item/started" if ours => self.items.started(item, &mut events),
+            "item/started" if ours => {
+                self.steered(item, out);
+                self.items.started(item, &mut events);
+            }
             "item/completed" if ours => self.items.completed(item, &mut events),
             "item/agentMessage/delta"
             | "item/reasoning/textDelta"
@@ -57,6 +60,9 @@ impl Run {
             "thread/tokenUsage/updated" if !foreign => {
                 let usage = params.get("tokenUsage").unwrap_or(&Value::Null);
                 self.meter.told(usage, ours);
+                if ours {
+                    out.push(Output::Activity(Activity::ModelTurn));
+                }
             }
             "thread/status/changed" => {
                 let status = params

@@ -13,6 +13,7 @@ use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::frame::{count, flag, list, log, text};
+use crate::adapters::mcp;
 use crate::adapters::stores;
 use crate::classify;
 
@@ -42,6 +43,8 @@ const RESERVED: &Reserved = &[
     ("--continue", Takes::Nothing),
     ("--session-id", Takes::Value),
     ("--usage-output-file", Takes::Value),
+    ("--additional-mcp-config", Takes::Value),
+    ("--reasoning-effort", Takes::Value),
     ("--allow-all", Takes::Nothing),
     ("--allow-all-tools", Takes::Nothing),
     ("--allow-all-paths", Takes::Nothing),
@@ -56,6 +59,12 @@ fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["--output-format", "json"];
     args.extend(["--allow-all", "--no-ask-user", "--no-auto-update"]);
     args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--reasoning-effort", launch.thinking.as_deref()));
+    let servers = mcp::file(launch);
+    let own = servers.iter().flat_map(|file| {
+        let path = format!("@{}", file.path.display());
+        ["--additional-mcp-config".to_owned(), path]
+    });
     // Without the sign between them the flag would ask which.
     let resume = launch.resume.as_ref().map(|id| format!("--resume={id}"));
     args.extend(resume.as_deref());
@@ -63,6 +72,8 @@ fn command_line(launch: &Launch) -> CommandLine {
         program: "copilot",
         reserved: RESERVED,
         args,
+        own: own.collect(),
+        files: servers.iter().cloned().collect(),
         env: vec![("NO_COLOR", "1"), ("COPILOT_AUTO_UPDATE", "false")],
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()
@@ -167,6 +178,15 @@ impl Talk for Copilot {
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
         std::mem::take(&mut self.usage)
+    }
+
+    fn retrying(frame: &Value) -> Option<FailureClass> {
+        let retries = matches!(
+            text(frame, "type"),
+            "model.call_failure" | "assistant.turn_retry"
+        );
+        let words = frame.get("data").unwrap_or(&Value::Null).to_string();
+        retries.then(|| classify::classify_or(&words, FailureClass::ProviderServerError))
     }
 
     fn close(&mut self, events: &mut Vec<EventBody>) {

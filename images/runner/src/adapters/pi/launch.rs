@@ -29,9 +29,29 @@ const RESERVED: &Reserved = &[
 
 /// Flags that take a value.
 const VALUES: &[&str] = &[
-    "--mode", "--provider", "--model", "--api-key", "--thinking", "--models", "--session", "--session-id", "--name", "-n",
-    "--tools", "-t", "--exclude-tools", "-xt", "--extension", "-e", "--skill", "--prompt-template", "--theme",
-    "--use-theme", "--system-prompt", "--append-system-prompt", "--tui-mode",
+    "--mode",
+    "--provider",
+    "--model",
+    "--api-key",
+    "--thinking",
+    "--models",
+    "--session",
+    "--session-id",
+    "--name",
+    "-n",
+    "--tools",
+    "-t",
+    "--exclude-tools",
+    "-xt",
+    "--extension",
+    "-e",
+    "--skill",
+    "--prompt-template",
+    "--theme",
+    "--use-theme",
+    "--system-prompt",
+    "--append-system-prompt",
+    "--tui-mode",
 ];
 
 /// Folders between the store and a file: one for each working directory.
@@ -43,10 +63,13 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--thinking", launch.thinking.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
-    let (files, secret_env) = launch.mcp.as_ref().map_or_else(Default::default, |servers| {
-        let (file, values) = servers_file(launch, servers);
-        (vec![file], values)
-    });
+    let (files, secret_env) = launch
+        .mcp
+        .as_ref()
+        .map_or_else(Default::default, |servers| {
+            let (file, values) = servers_file(launch, servers);
+            (vec![file], values)
+        });
     let parts = Parts {
         program: "pi",
         files,
@@ -79,7 +102,9 @@ fn without_words(argv: Vec<String>) -> (Vec<String>, Vec<EventBody>) {
         } else {
             notes.push(EventBody::Log {
                 level: LogLevel::Warn,
-                content: "a word among the arguments would be a part of the prompt: it was left out".to_owned(),
+                content:
+                    "a word among the arguments would be a part of the prompt: it was left out"
+                        .to_owned(),
             });
         }
     }
@@ -181,7 +206,10 @@ mod tests {
         };
         let line = command_line(&asked);
         let wanted = "pi --mode rpc --thinking xhigh --verbose --provider x --skill /s";
-        assert_eq!((line.argv.join(" ").as_str(), line.notes.len()), (wanted, 2));
+        assert_eq!(
+            (line.argv.join(" ").as_str(), line.notes.len()),
+            (wanted, 2)
+        );
     }
 
     #[test]
@@ -200,8 +228,14 @@ mod tests {
         let read: Value = serde_json::from_str(&content).unwrap();
         let server = &read["mcpServers"]["files"];
         assert_eq!(server["env"], json!({"TOKEN": "${MCP_VALUE_0}"}));
-        let values = [("MCP_VALUE_0", "s3cret-value"), ("MCP_VALUE_1", "Bearer s3cret-value")];
-        assert_eq!(line.env.0, values.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let values = [
+            ("MCP_VALUE_0", "s3cret-value"),
+            ("MCP_VALUE_1", "Bearer s3cret-value"),
+        ];
+        assert_eq!(
+            line.env.0,
+            values.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        );
     }
 
     #[test]

@@ -18,7 +18,7 @@ const MODELS: usize = 32;
 
 /// What was said and done so far.
 #[derive(Debug, Default)]
-pub(super) struct Talk {
+pub(in crate::adapters) struct Talk {
     calls: Calls,
     /// Pieces of the message that is being said were told.
     streamed: bool,
@@ -30,7 +30,7 @@ pub(super) struct Talk {
 
 impl Talk {
     /// A piece of a message.
-    pub(super) fn piece(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
+    pub(in crate::adapters) fn piece(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
         let piece = frame.get("assistantMessageEvent").unwrap_or(&Value::Null);
         let content = text(piece, "delta").to_owned();
         match text(piece, "type") {
@@ -45,12 +45,12 @@ impl Talk {
     }
 
     /// A message begins.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::adapters) fn begin(&mut self) {
         self.streamed = false;
     }
 
     /// A message is whole.
-    pub(super) fn whole(&mut self, message: &Value, events: &mut Vec<EventBody>) {
+    pub(in crate::adapters) fn whole(&mut self, message: &Value, events: &mut Vec<EventBody>) {
         if text(message, "role") != "assistant" || self.streamed {
             return;
         }
@@ -72,7 +72,7 @@ impl Talk {
     }
 
     /// A tool starts.
-    pub(super) fn tool(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
+    pub(in crate::adapters) fn tool(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
         self.active = true;
         let input = frame.get("args").cloned().unwrap_or(Value::Null);
         let (id, tool) = (text(frame, "toolCallId"), text(frame, "toolName"));
@@ -80,7 +80,7 @@ impl Talk {
     }
 
     /// A tool has ended.
-    pub(super) fn tool_ended(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
+    pub(in crate::adapters) fn tool_ended(&mut self, frame: &Value, events: &mut Vec<EventBody>) {
         let result = frame.get("result").unwrap_or(&Value::Null);
         let output: Vec<_> = list(result, "content")
             .iter()
@@ -96,7 +96,7 @@ impl Talk {
     }
 
     /// A step has ended.
-    pub(super) fn step(&mut self, message: &Value) {
+    pub(in crate::adapters) fn step(&mut self, message: &Value) {
         let usage = message.get("usage").unwrap_or(&Value::Null);
         let counted = TokenUsage {
             input: count(usage, "input"),
@@ -126,7 +126,7 @@ impl Talk {
     }
 
     /// The judgement of a run that came to rest. `interrupted`: we asked for its end.
-    pub(super) fn judge(&self, interrupted: bool) -> Judgement {
+    pub(in crate::adapters) fn judge(&self, interrupted: bool) -> Judgement {
         let fault = |class, message: &str| Err(Fault::new(class, message));
         let (reason, words) = match &self.last {
             Some((reason, words)) => (reason.as_str(), words.as_str()),
@@ -161,19 +161,19 @@ impl Talk {
     }
 
     /// True when the last step failed.
-    pub(super) fn failed(&self) -> bool {
+    pub(in crate::adapters) fn failed(&self) -> bool {
         self.last
             .as_ref()
             .is_some_and(|(reason, _)| reason == "error")
     }
 
     /// The run is over.
-    pub(super) fn close(&mut self, events: &mut Vec<EventBody>) {
+    pub(in crate::adapters) fn close(&mut self, events: &mut Vec<EventBody>) {
         self.calls.close(events);
     }
 
     /// Tokens by model.
-    pub(super) fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
+    pub(in crate::adapters) fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
         std::mem::take(&mut self.usage)
     }
 }

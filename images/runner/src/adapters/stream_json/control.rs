@@ -8,6 +8,8 @@ use crate::adapters::frame::{flag, log, text};
 
 /// Names the callback for [`initialize`]; any string does.
 const PRE_TOOL_USE: &str = "pre-tool-use";
+/// Names the callbacks that can carry a person's remark.
+const REMARK: &str = "remark";
 
 /// Id of our `initialize` request.
 const INITIALIZE: &str = "initialize";
@@ -25,19 +27,35 @@ pub(in crate::adapters) fn user_message(message: &str) -> Vec<u8> {
 /// Asks to be called before each tool, which is the one place where a tool's input can be changed while
 /// permissions are bypassed. The CLI reads its input in order, so the first message may follow at once.
 pub(in crate::adapters) fn initialize() -> Vec<u8> {
-    begin(&json!({"hookCallbackIds": [PRE_TOOL_USE]}))
+    begin(json!({"PreToolUse": [{"hookCallbackIds": [PRE_TOOL_USE]}]}))
+}
+
+/// The same, and to be called where a person's remark can be put in: behind each tool, and where the turn would end.
+pub(in crate::adapters) fn initialize_steered() -> Vec<u8> {
+    begin(steered(json!({"hookCallbackIds": [PRE_TOOL_USE]})))
 }
 
 /// The same, where the answer may be a person's: the CLI waits for so many seconds. One whose hook fails would use the
 /// tool all the same, so it is told not to.
 pub(in crate::adapters) fn initialize_gated(seconds: u64) -> Vec<u8> {
-    begin(&json!({"hookCallbackIds": [PRE_TOOL_USE], "timeout": seconds, "onFailure": "block"}))
+    begin(steered(
+        json!({"hookCallbackIds": [PRE_TOOL_USE], "timeout": seconds, "onFailure": "block"}),
+    ))
 }
 
-fn begin(hook: &Value) -> Vec<u8> {
+fn steered(before: Value) -> Value {
+    json!({
+        "PreToolUse": [before],
+        "PostToolUse": [{"hookCallbackIds": [REMARK]}],
+        "PostToolUseFailure": [{"hookCallbackIds": [REMARK]}],
+        "Stop": [{"hookCallbackIds": [REMARK]}],
+    })
+}
+
+fn begin(hooks: Value) -> Vec<u8> {
     request(
         INITIALIZE,
-        &json!({"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}),
+        &json!({"subtype": "initialize", "hooks": hooks}),
     )
 }
 
@@ -65,7 +83,7 @@ pub(in crate::adapters) fn answer(frame: &Value) -> Option<Vec<u8>> {
 }
 
 /// The answer to the `control_request` with this id.
-pub(super) fn success(id: &str, response: &Value) -> Vec<u8> {
+pub(in crate::adapters) fn success(id: &str, response: &Value) -> Vec<u8> {
     line(&json!({
         "type": "control_response",
         "response": {"subtype": "success", "request_id": id, "response": response},

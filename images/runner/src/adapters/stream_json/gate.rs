@@ -210,7 +210,12 @@ mod tests {
         assert!(gate.takes(&hook("2", "b", "WebFetch", &json!({"url": "x"})), &mut out));
         let refused = &written(&out)["hookSpecificOutput"];
         assert_eq!(refused["permissionDecision"], "deny");
-        assert!(refused["permissionDecisionReason"].as_str().unwrap().contains("WebFetch is denied"));
+        assert!(
+            refused["permissionDecisionReason"]
+                .as_str()
+                .unwrap()
+                .contains("WebFetch is denied")
+        );
     }
 
     #[test]
@@ -221,16 +226,30 @@ mod tests {
             let mut gate = gate();
             let mut out = Vec::new();
             assert!(gate.takes(&hook("1", "a", "Bash", &push), &mut out));
-            let [Output::Ask { id, tool, input, .. }] = &out[..] else {
+            let [
+                Output::Ask {
+                    id, tool, input, ..
+                },
+            ] = &out[..]
+            else {
                 panic!("{out:?}")
             };
             assert_eq!((id.as_str(), tool.as_str(), input), ("1", "Bash", &shown));
             let answer = gate.decide("1", allow, Some("ada said so")).unwrap();
             let answer = &written(&[Output::Write(answer)])["hookSpecificOutput"];
             if allow {
-                assert_eq!((&answer["permissionDecision"], &answer["updatedInput"]), (&json!("allow"), &shown));
+                assert_eq!(
+                    (&answer["permissionDecision"], &answer["updatedInput"]),
+                    (&json!("allow"), &shown)
+                );
             } else {
-                assert_eq!((&answer["permissionDecision"], &answer["permissionDecisionReason"]), (&json!("deny"), &json!("ada said so")));
+                assert_eq!(
+                    (
+                        &answer["permissionDecision"],
+                        &answer["permissionDecisionReason"]
+                    ),
+                    (&json!("deny"), &json!("ada said so"))
+                );
             }
             assert_eq!(gate.decide("1", true, None), None, "once");
         }
@@ -245,24 +264,36 @@ mod tests {
             }})
         };
         let mut out = Vec::new();
-        gate.takes(&hook("1", "a", "Bash", &json!({"command": "git push"})), &mut out);
+        gate.takes(
+            &hook("1", "a", "Bash", &json!({"command": "git push"})),
+            &mut out,
+        );
         gate.decide("1", true, None).unwrap();
         out.clear();
         assert!(gate.takes(&permission("2", "git push"), &mut out));
         assert_eq!(written(&out)["behavior"], "allow");
         out.clear();
         assert!(gate.takes(&permission("3", "git push --force"), &mut out));
-        assert!(matches!(&out[..], [Output::Ask { id, .. }] if id == "3"), "{out:?}");
+        assert!(
+            matches!(&out[..], [Output::Ask { id, .. }] if id == "3"),
+            "{out:?}"
+        );
     }
 
     #[test]
     fn what_is_taken_back_waits_no_more() {
         let mut gate = gate();
         let mut out = Vec::new();
-        gate.takes(&hook("1", "a", "Bash", &json!({"command": "git push"})), &mut out);
+        gate.takes(
+            &hook("1", "a", "Bash", &json!({"command": "git push"})),
+            &mut out,
+        );
         out.clear();
         for _ in 0..2 {
-            gate.cancelled(&json!({"type": "control_cancel_request", "request_id": "1"}), &mut out);
+            gate.cancelled(
+                &json!({"type": "control_cancel_request", "request_id": "1"}),
+                &mut out,
+            );
         }
         assert_eq!(out, [Output::Withdrawn { id: "1".to_owned() }]);
         assert_eq!(gate.decide("1", true, None), None);
@@ -270,13 +301,14 @@ mod tests {
 
     #[test]
     fn a_tool_that_came_past_the_gate_ends_the_run() {
-        let result = |call: &str, is_error: bool| {
-            json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, "is_error": is_error}]}})
-        };
+        let result = |call: &str, is_error: bool| json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, "is_error": is_error}]}});
         let mut gate = gate();
         gate.takes(&hook("1", "a", "Read", &Value::Null), &mut Vec::new());
         assert!(gate.passed_by(&result("a", false)).is_none());
-        assert!(gate.passed_by(&result("b", true)).is_none(), "it did nothing");
+        assert!(
+            gate.passed_by(&result("b", true)).is_none(),
+            "it did nothing"
+        );
         assert!(gate.passed_by(&result("b", false)).is_some());
         assert!(Gate::default().passed_by(&result("b", false)).is_none());
     }
