@@ -2,7 +2,13 @@
 //! stdin, which is then closed, and the end of the process is the end of the turn. Each has a small file of its own
 //! beside this one that reads its lines.
 
+mod antigravity;
+mod codearts;
 mod copilot;
+mod cursor;
+mod deveco;
+mod omp;
+mod openclaw;
 mod opencode;
 mod qwen;
 #[cfg(test)]
@@ -16,11 +22,17 @@ use serde_json::Value;
 
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, parse, running};
-use super::pipes::{self, Stdin, no_frame, takes_no_remark};
-use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Output};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
+use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
+pub(super) use antigravity::ANTIGRAVITY;
+pub(super) use codearts::CODEARTS;
 pub(super) use copilot::COPILOT;
+pub(super) use cursor::CURSOR;
+pub(super) use deveco::DEVECO;
+pub(super) use omp::OMP;
+pub(super) use openclaw::OPENCLAW;
 pub(super) use opencode::OPENCODE;
 pub(super) use qwen::QWEN;
 
@@ -30,8 +42,20 @@ const LADDER: Ladder = Ladder {
     close: Duration::ZERO,
     term: Duration::from_secs(5),
 };
+/// Ends a run that has said all it has to say.
+const REST_TIMER: TimerId = TimerId(0);
 /// Lines of stderr that explain an end without a word.
 const LAST_WORDS: usize = 4;
+
+/// What a line of stdout is.
+enum Read {
+    /// A frame, or the end of one.
+    Frame(Value),
+    /// A piece of a frame that goes on.
+    Piece,
+    /// Neither.
+    Other,
+}
 
 /// What one of them says in its lines.
 trait Talk: Send + 'static {
@@ -39,9 +63,25 @@ trait Talk: Send + 'static {
     const NAME: &'static str;
     /// Words on stderr with which it says that it does not know the conversation.
     const LOST: &'static [&'static str];
+    /// What has to be said of an end without a result.
+    const CAVEAT: &'static str = "";
+
+    /// False for one that takes a conversation of any name as one that it knows.
+    const TELLS_RESUME: bool = true;
+
+    /// What a line is.
+    fn read(&mut self, line: &str) -> Read {
+        parse(line).map_or(Read::Other, Read::Frame)
+    }
 
     /// Reads a frame.
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>);
+
+    /// Set once it has said all that it has to say: the run is over when nothing follows for this long, whether its
+    /// process ends or not.
+    fn over(&self) -> Option<Duration> {
+        None
+    }
 
     /// Reads a line of stderr. A fault ends the run at once.
     fn stderr(&mut self, line: &str) -> Option<Fault>;
@@ -58,6 +98,11 @@ trait Talk: Send + 'static {
     /// Tokens of this run by model.
     fn usage(&mut self) -> BTreeMap<String, TokenUsage>;
 
+    /// The class of the failure after which this frame says that a request is tried again.
+    fn retrying(_frame: &Value) -> Option<FailureClass> {
+        None
+    }
+
     /// The run is over: calls that are open will never be answered.
     fn close(&mut self, events: &mut Vec<EventBody>);
 }
@@ -69,6 +114,8 @@ struct Run<T> {
     rejection: Option<String>,
     /// It said something in its protocol.
     begun: bool,
+    /// The timeline was told that it runs.
+    told: bool,
     /// The end of stderr.
     last_words: VecDeque<String>,
     stdin: Stdin,
@@ -83,12 +130,19 @@ impl<T: Talk> Adapter for Run<T> {
         }
         match input {
             // The prompt is on its way; its end is the end of what is said.
-            Input::Started => self.stdin.close(out),
+            Input::Started => {
+                self.stdin.close(out);
+                if let Some(session) = self.talk.session() {
+                    self.told = true;
+                    out.push(Output::Event(running(Some(session))));
+                }
+            }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
                 self.finish(Some(Fault::too_long(T::NAME, bytes)), None, out);
             }
             Input::Stderr(line) => self.stderr(&String::from_utf8_lossy(line), out),
+            Input::Timer(REST_TIMER) if self.talk.over().is_some() => self.finish(None, None, out),
             Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(None, Some(exit), out),
             // There is no word for it: the process is ended by signals.
@@ -106,6 +160,7 @@ impl<T: Talk> Run<T> {
             asked,
             rejection: None,
             begun: false,
+            told: false,
             last_words: VecDeque::new(),
             stdin: Stdin::default(),
             interrupted: false,
@@ -114,24 +169,37 @@ impl<T: Talk> Run<T> {
     }
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
-        let Some(frame) = parse(line) else {
-            no_frame(line, out);
-            return;
+        let frame = match self.talk.read(line) {
+            Read::Frame(frame) => frame,
+            Read::Piece => return,
+            Read::Other => {
+                no_frame(line, out);
+                return;
+            }
         };
         let mut events = Vec::new();
         self.talk.frame(&frame, line, &mut events);
+        if let Some(class) = T::retrying(&frame) {
+            out.push(Output::Activity(Activity::Retrying(class)));
+        }
         if let Some(words) = self.elsewhere() {
             self.rejection = Some(words.clone());
             let fault = Fault::new(FailureClass::SessionRejected, words);
             self.finish(Some(fault), None, out);
             return;
         }
-        if !std::mem::replace(&mut self.begun, true) {
+        self.begun = true;
+        if !std::mem::replace(&mut self.told, true) {
             // Who names it at the end only has at least taken the one that was asked for.
             let session = self.talk.session().or(self.asked.as_deref());
             out.push(Output::Event(running(session)));
         }
         out.extend(events.into_iter().map(Output::Event));
+        match self.talk.over() {
+            Some(Duration::ZERO) => self.finish(None, None, out),
+            Some(rest) => wait(REST_TIMER, rest, out),
+            None => {}
+        }
     }
 
     /// Words for a conversation that is another one than was asked for.
@@ -188,7 +256,7 @@ impl<T: Talk> Run<T> {
         let resume = resume_outcome(
             self.asked.as_deref(),
             self.rejection.take().filter(|_| judgement.is_err()),
-            self.begun,
+            self.begun && T::TELLS_RESUME,
             &format!("{name} went on with session"),
             &format!("{name} said nothing of its session"),
         );
@@ -218,7 +286,8 @@ impl<T: Talk> Run<T> {
         if let Some(fault) = self.talk.fault() {
             return Err(fault);
         }
-        if exit.is_none_or(|exit| exit.code != Some(0)) {
+        let is_over = exit.is_none() && self.talk.over().is_some();
+        if !is_over && exit.is_none_or(|exit| exit.code != Some(0)) {
             return Err(self.unexplained(exit));
         }
         let answer = self.talk.judge().unwrap_or_else(|| {
@@ -240,6 +309,7 @@ impl<T: Talk> Run<T> {
             Some(code) => format!("{name} ended with exit code {code}"),
             None => format!("{name} ended without a result"),
         };
+        let how = how + T::CAVEAT;
         let class = classify::classify_or(&words, FailureClass::CliCrashed);
         let message = match words.is_empty() {
             true => how,

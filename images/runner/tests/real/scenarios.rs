@@ -5,9 +5,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, ResumeOutcome};
+use runner::mcp::{At, McpServer, McpServers, Values};
 use runner::skills;
 
-use crate::lab::{Lab, word};
+use crate::lab::{Lab, tools, word};
 
 /// One test for each scenario, of this program.
 macro_rules! scenarios {
@@ -22,6 +23,7 @@ macro_rules! scenarios {
             it_can_be_interrupted_while_it_answers
             failures_of_the_provider_have_their_class
             its_skills_are_known_to_it
+            a_tool_of_an_mcp_server_is_called
         );
     };
     ($cli:ident: $($scenario:ident)*) => {
@@ -89,7 +91,7 @@ pub(crate) fn it_uses_a_tool(lab: &Lab) -> Result<()> {
     assert_eq!(told.result.outcome, Outcome::Succeeded);
     let tools = told.tools();
     assert!(
-        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if output.starts_with("scripted-42\n")),
+        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if output.contains("scripted-42\n")),
         "{tools:?}"
     );
     let not_set = |event: &EventBody| matches!(event, EventBody::Log { content, .. } if content.contains("could not set"));
@@ -223,6 +225,39 @@ pub(crate) fn failures_of_the_provider_have_their_class(lab: &Lab) -> Result<()>
             "{scenario} is told: {:#?}",
             told.events
         );
+    }
+    Ok(())
+}
+
+/// The server's secret comes back from its tool, over stdio and over HTTP.
+pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
+    const PORT: &str = "8081";
+    let _server = lab.serve_tools(PORT)?;
+    let over_stdio = |word: &str| At::Program {
+        command: "python3".to_owned(),
+        args: vec![tools()],
+        env: Values(vec![("TOKEN".to_owned(), word.to_owned())]),
+    };
+    let over_http = |word: &str| At::Address {
+        sse: false,
+        url: format!("http://127.0.0.1:{PORT}/mcp"),
+        headers: Values(vec![("Authorization".to_owned(), format!("Bearer {word}"))]),
+    };
+    for at in [&over_stdio as &dyn Fn(&str) -> At, &over_http] {
+        let word = word()?;
+        let servers = McpServers(vec![McpServer {
+            name: "words".to_owned(),
+            required: true,
+            at: at(&word),
+        }]);
+        let told = lab.run_with(
+            |launch| launch.mcp = Some(servers),
+            "[scenario:mcp] Which word is it?",
+            None,
+            |_| None,
+        )?;
+        let wanted = format!("The server said {word}.");
+        assert_eq!(told.result.output, wanted, "{:#?}", told.events);
     }
     Ok(())
 }

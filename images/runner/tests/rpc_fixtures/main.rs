@@ -2,7 +2,7 @@
 //! event and the result.
 
 mod acp;
-mod any_input;
+mod codebuddy;
 mod codex;
 mod lines;
 mod made_up;
@@ -17,7 +17,7 @@ use replay::{Case, Run, recorded, result, shown};
 
 /// The recordings of every folder.
 fn folders() -> Vec<(&'static str, Vec<Case>)> {
-    let mut folders = vec![("codex", codex::cases())];
+    let mut folders = vec![("codex", codex::cases()), ("codebuddy", codebuddy::cases())];
     folders.extend(acp::folders());
     folders.extend(pi::folders());
     folders.extend(lines::folders());
@@ -120,9 +120,12 @@ fn a_cut_recording_never_breaks_and_succeeds_only_with_its_end() {
                 signal: Some(9),
             });
             if result(&out).outcome == Outcome::Succeeded {
-                let ended = |line: &String| {
-                    line.contains("\"turn/completed\"") || line.contains("\"stopReason\"")
-                };
+                let ends = [
+                    "\"turn/completed\"",
+                    "\"stopReason\"",
+                    "\"type\": \"result\"",
+                ];
+                let ended = |line: &String| ends.iter().any(|end| line.contains(end));
                 assert!(
                     lines[..cut].iter().any(ended),
                     "{}/{} cut at {cut}",

@@ -1,19 +1,23 @@
 //! opencode (1.18.33), by its `run`.
 
 use std::collections::BTreeMap;
+use std::iter;
+use std::marker::PhantomData;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus, limits};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::{LADDER, Run, Talk, add};
-use crate::adapter::{CommandLine, Launch};
+use crate::adapter::{CommandLine, JsonVariable, Launch};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::frame::{count, log, text};
+use crate::adapters::mcp;
 use crate::classify;
+use crate::mcp::{At, McpServers};
 
 /// Failed calls of the model without any progress after which it would go on trying for ever.
 const ATTEMPTS: u32 = 6;
@@ -27,10 +31,7 @@ pub(in crate::adapters) const OPENCODE: Cli = Cli {
     session_files: |_, _| Vec::new(),
     ladder: LADDER,
     launch: |launch| {
-        let talk = Opencode {
-            model: launch.model.clone().unwrap_or_default(),
-            ..Opencode::default()
-        };
+        let talk = Opencode::<Name>::new(launch);
         let run = Run::new(talk, launch.resume.clone());
         (command_line(launch), Box::new(run))
     },
@@ -60,11 +61,13 @@ fn command_line(launch: &Launch) -> CommandLine {
     // Failures that it tries again without a word stand in its log.
     args.extend(["--print-logs", "--log-level", "ERROR", "--thinking"]);
     args.extend(option("--model", launch.model.as_deref()));
+    args.extend(option("--variant", launch.thinking.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
     let parts = Parts {
         program: "opencode",
         reserved: RESERVED,
         args,
+        env_json: launch.mcp.as_ref().map(servers),
         env: vec![
             ("NO_COLOR", "1"),
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -77,9 +80,43 @@ fn command_line(launch: &Launch) -> CommandLine {
     parts.line(launch)
 }
 
+/// Its configuration, in a variable of its own: a file would lie on the volume.
+pub(super) fn servers(servers: &McpServers) -> JsonVariable {
+    let entries = servers.0.iter().map(|server| {
+        let entry = match &server.at {
+            At::Program { command, args, env } => {
+                let command: Vec<_> = iter::once(command).chain(args).collect();
+                json!({"type": "local", "command": command, "environment": mcp::object(env), "enabled": true})
+            }
+            At::Address { url, headers, .. } => {
+                json!({"type": "remote", "url": url, "headers": mcp::object(headers), "enabled": true})
+            }
+        };
+        (server.name.clone(), entry)
+    });
+    JsonVariable {
+        name: "OPENCODE_CONFIG_CONTENT".to_owned(),
+        value: json!({"mcp": entries.collect::<Map<_, _>>()}),
+    }
+}
+
+/// Which of those it is that speak alike.
+pub(super) trait Named: Default + Send + 'static {
+    /// Its name.
+    const NAME: &'static str;
+}
+
+#[derive(Default)]
+struct Name;
+
+impl Named for Name {
+    const NAME: &'static str = "opencode";
+}
+
 /// What it said.
 #[derive(Default)]
-struct Opencode {
+pub(super) struct Opencode<N> {
+    name: PhantomData<N>,
     /// What was asked for: its frames do not name it.
     model: String,
     session: Option<String>,
@@ -104,8 +141,8 @@ struct Step {
     tokens: bool,
 }
 
-impl Talk for Opencode {
-    const NAME: &'static str = "opencode";
+impl<N: Named> Talk for Opencode<N> {
+    const NAME: &'static str = N::NAME;
     const LOST: &'static [&'static str] = &["Session not found"];
 
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
@@ -154,14 +191,17 @@ impl Talk for Opencode {
     }
 
     fn judge(&mut self) -> Option<Judgement> {
-        let unfinished = |why: &str| Some(Err(Fault::new(FailureClass::CliCrashed, why)));
+        let unfinished = |why: String| Some(Err(Fault::new(FailureClass::CliCrashed, why)));
         if self.step.is_some() {
-            let cut = "opencode stream ended inside a step";
+            let cut = format!("{} stream ended inside a step", N::NAME);
             return Some(Err(Fault::new(FailureClass::ProviderNetwork, cut)));
         }
         let (step, reason) = self.last.as_ref()?;
         if reason == "tool-calls" || (step.tools && !matches!(reason.as_str(), "stop" | "length")) {
-            return unfinished("opencode ended before the model had answered to its tools");
+            let name = N::NAME;
+            return unfinished(format!(
+                "{name} ended before the model had answered to its tools"
+            ));
         }
         if reason == "length" {
             let cut = "the answer was cut off at the limit of tokens";
@@ -187,7 +227,15 @@ impl Talk for Opencode {
     }
 }
 
-impl Opencode {
+impl<N: Named> Opencode<N> {
+    /// One that runs.
+    pub(super) fn new(launch: &Launch) -> Self {
+        Self {
+            model: launch.model.clone().unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
     fn said(&mut self, words: &str, events: &mut Vec<EventBody>) {
         if words.is_empty() {
             return;
@@ -251,7 +299,7 @@ impl Opencode {
             text(error, "name"),
         ];
         let words = words.into_iter().find(|words| !words.is_empty());
-        let words = words.unwrap_or("opencode told of an error without a word");
+        let words = words.unwrap_or("it told of an error without a word");
         let status = u16::try_from(count(data, "statusCode")).ok();
         let of_status = status.and_then(classify::of_status);
         let of_name = (text(error, "name") == "ContextOverflowError")

@@ -28,6 +28,21 @@ fn command_lines() {
             "qwen --output-format stream-json --yolo",
             "qwen --output-format stream-json --yolo --model m --resume s --extra 1",
         ),
+        (
+            "cursor",
+            "cursor-agent -p --output-format stream-json --yolo --trust --workspace /workspace/work",
+            "cursor-agent -p --output-format stream-json --yolo --trust --workspace /workspace/work --model m --resume s --extra 1",
+        ),
+        (
+            "omp",
+            "omp -p --mode json --auto-approve",
+            "omp -p --mode json --auto-approve --model m --session s --extra 1",
+        ),
+        (
+            "codearts",
+            "codearts run --format json --auto",
+            "codearts run --format json --auto --model m --session s --extra 1",
+        ),
     ] {
         let provider = adapters::find(id).unwrap();
         let line = |launch: &Launch| provider.launch(launch).0;
@@ -44,6 +59,12 @@ fn reserved_flags_are_left_out_with_a_note() {
         ("opencode", "--session"),
         ("copilot", "--allow-all-tools"),
         ("qwen", "--approval-mode"),
+        ("cursor", "--resume"),
+        ("omp", "--session-dir"),
+        ("openclaw", "--message"),
+        ("codearts", "--variant"),
+        ("deveco", "--variant"),
+        ("antigravity", "--log-file"),
     ] {
         let asked = Launch {
             args: words(&[flag, "x"]),
@@ -53,4 +74,73 @@ fn reserved_flags_are_left_out_with_a_note() {
         assert!(!line.argv.contains(&flag.to_owned()), "{:?}", line.argv);
         assert_eq!(line.notes.len(), 1);
     }
+}
+
+#[test]
+fn a_prompt_that_has_to_be_an_argument_is_the_last_one_and_one_that_is_too_long_is_none() {
+    let provider = adapters::find("deveco").unwrap();
+    let full = Launch {
+        args: words(&["--extra", "1"]),
+        thinking: Some("high".to_owned()),
+        resume: Some("s".to_owned()),
+        ..launch()
+    };
+    let (line, _) = provider.launch(&full);
+    let fixed = "deveco run --format json --dangerously-skip-permissions --dir /workspace/work --variant high --session s --extra 1";
+    assert_eq!(line.argv.join(" "), format!("{fixed} {}", full.message));
+    assert_eq!(line.stdin, b"");
+    let long = Launch {
+        message: "x".repeat(128 * 1024),
+        ..full
+    };
+    let (line, _) = provider.launch(&long);
+    assert_eq!(line.argv.join(" "), fixed);
+    assert_eq!(line.stdin, long.message.as_bytes());
+}
+
+#[test]
+fn a_prompt_in_a_file_is_gone_with_the_run() {
+    let provider = adapters::find("openclaw").unwrap();
+    let first = Launch {
+        new_session: "new".to_owned(),
+        model: Some("p/m".to_owned()),
+        ..launch()
+    };
+    let (line, _) = provider.launch(&first);
+    assert_eq!(
+        line.argv.join(" "),
+        "openclaw agent --local --json --session-id new --timeout 86400 --model p/m --message-file /run/mooring/cli/message.md"
+    );
+    let [file] = &line.files[..] else {
+        panic!("{:?}", line.files);
+    };
+    assert!(file.secret && file.content == first.message.as_bytes());
+    let next = Launch {
+        resume: Some("s".to_owned()),
+        model: Some("ops".to_owned()),
+        ..first
+    };
+    let argv = provider.launch(&next).0.argv.join(" ");
+    assert!(
+        argv.contains("--session-id s --timeout 86400 --agent ops"),
+        "{argv}"
+    );
+}
+
+#[test]
+fn a_prompt_in_a_frame() {
+    let full = Launch {
+        args: words(&["--extra", "1"]),
+        model: Some("m".to_owned()),
+        resume: Some("s".to_owned()),
+        ..launch()
+    };
+    let (line, _) = adapters::find("antigravity").unwrap().launch(&full);
+    assert_eq!(
+        line.argv.join(" "),
+        "agy --dangerously-skip-permissions --input-format stream-json --output-format stream-json --model m \
+         --print-timeout 24h0m0s --conversation s --add-dir /workspace/work --extra 1"
+    );
+    let frame: serde_json::Value = serde_json::from_slice(&line.stdin).unwrap();
+    assert_eq!(frame["message"]["content"], full.message.as_str());
 }
