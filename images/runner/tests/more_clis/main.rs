@@ -1,9 +1,12 @@
 //! The adapters against more real programs, as in `real`: large ones, and some that take their time to give up. They are
 //! a layer of their own, which `cargo verify clis` and `cargo verify --all` run.
 
+mod codebuddy;
 mod copilot;
 #[path = "../real/lab.rs"]
 mod lab;
+mod omp;
+mod openclaw;
 mod opencode;
 mod qwen;
 #[path = "../real/scenarios.rs"]
