@@ -3,6 +3,7 @@
 mod api;
 mod colleagues;
 mod install;
+mod model;
 mod objects;
 mod story;
 mod talk;
@@ -23,6 +24,10 @@ use crate::images;
 /// What to do.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
+    /// A file with a key of Anthropic: then the agents' model is a real one, and each turn costs. Without it a model plays
+    /// what the prompts spell out.
+    #[arg(long, value_name = "FILE")]
+    anthropic_key_file: Option<PathBuf>,
     #[command(subcommand)]
     action: Option<Action>,
 }
@@ -89,7 +94,8 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     teller.tell("the operator is ready")?;
 
     let objects = Objects::new(&cluster);
-    let word = story::tell(&teller, &objects, &checkout, &images)?;
+    let key = arguments.anthropic_key_file.as_deref();
+    let word = story::tell(&teller, &objects, &checkout, &images, key)?;
     let person = talk::Person::new(&cluster, moor)?;
     let examples = checkout.join("e2e/demo");
     talk::tell(&teller, &objects, &person, &examples, &word)?;

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::Teller;
 use super::api::{Api, Copy};
+use super::model;
 use super::objects::{Objects, condition, is_owned_by, text};
 
 /// What one task leaves behind for the next to be compared with.
@@ -27,24 +28,29 @@ pub(super) fn tell(
     objects: &Objects<'_>,
     checkout: &Path,
     images: &[(&str, Image)],
+    key: Option<&Path>,
 ) -> Result<String> {
     let examples = checkout.join("e2e/demo");
-    let image = images
-        .iter()
-        .find(|(key, _)| *key == "agentFake")
-        .context("no image of the stand-in")?;
+    let image = |wanted: &str| {
+        let found = images.iter().find(|(name, _)| *name == wanted);
+        found
+            .map(|(_, image)| image.reference.clone())
+            .with_context(|| format!("no image {wanted}"))
+    };
+    let (claude, model) = (image("agentClaude")?, image("scriptedModel")?);
     let word = word()?;
     let example = |file: &str| -> Result<String> {
         let path = examples.join(file);
         let yaml = fs::read_to_string(&path).with_context(|| format!("read {}", path.display()))?;
         Ok(yaml
-            .replace("${AGENT_IMAGE}", &image.1.reference)
+            .replace("${AGENT_IMAGE}", &claude)
             .replace("${WORD}", &word))
     };
 
     teller.title("A workspace, a Runtime and an Agent (e2e/demo/*.yaml)")?;
     objects.apply(&example("workspace.yaml")?)?;
-    objects.apply(&example("agent.yaml")?)?;
+    let allow = model::provide(teller, objects, &examples, &model, key)?;
+    objects.apply(&example("agent.yaml")?.replace("${ALLOW}", &allow))?;
     teller.tell("applied")?;
 
     teller.title("A first task: remember a word")?;
