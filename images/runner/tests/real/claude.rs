@@ -27,6 +27,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 ];
 
 scenarios!(CLAUDE);
+scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn);
 
 /// The rewrite arrives in time though the first message follows `initialize` at once.
 #[test]

@@ -14,7 +14,7 @@ use runner::adapter::{
     Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, Provider,
     TimerId,
 };
-use runner::adapters;
+use runner::{adapters, launch_files};
 
 /// No run takes this long, on a busy machine neither.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -60,6 +60,8 @@ pub(crate) struct Lab {
 
 /// What came of one run.
 pub(crate) struct Told {
+    /// What became of remarks.
+    pub(crate) steered: Vec<(String, Result<(), String>)>,
     /// Everything for the timeline.
     pub(crate) events: Vec<EventBody>,
     /// The one result.
@@ -192,17 +194,32 @@ impl Lab {
         resume: Option<&str>,
         watch: impl FnMut(&EventBody) -> Option<HostCommand<'static>>,
     ) -> Result<Told> {
-        let launch = Launch {
+        self.run_with(|_| {}, message, resume, watch)
+    }
+
+    /// The same, with what else a run may be started with.
+    pub(crate) fn run_with(
+        &self,
+        options: impl FnOnce(&mut Launch),
+        message: &str,
+        resume: Option<&str>,
+        watch: impl FnMut(&EventBody) -> Option<HostCommand<'static>>,
+    ) -> Result<Told> {
+        let mut launch = Launch {
             command: vec![self.program.display().to_string()],
             args: self.cli.args.iter().map(ToString::to_string).collect(),
             cwd: self.folder.path().join("work"),
             home: self.folder.path().join("home"),
             root: true,
             resume: resume.map(str::to_owned),
+            new_session: word()?,
             message: message.to_owned(),
+            private: self.folder.path().join("private"),
             ..Launch::default()
         };
+        options(&mut launch);
         let (line, adapter) = self.cli.provider()?.launch(&launch);
+        let _files = launch_files::write(&line.files).map_err(anyhow::Error::msg)?;
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
         Drive {
             process,
@@ -210,6 +227,7 @@ impl Lab {
             stops_by_signal: self.cli.provider()?.ladder().interrupt.is_zero(),
             watch,
             timers: BTreeMap::new(),
+            steered: Vec::new(),
             events: Vec::new(),
             began: Instant::now(),
         }
@@ -245,9 +263,49 @@ impl Lab {
                 self.used
                     .iter()
                     .map(|(variable, program)| (variable, program)),
+            )
+            .envs(line.env.0.iter().cloned())
+            .envs(
+                line.env_json
+                    .iter()
+                    .map(|json| (&json.name, json.value.to_string())),
             );
         command
     }
+}
+
+impl Lab {
+    /// Starts a server of tools in the model's network, at the port, and waits until it listens.
+    pub(crate) fn serve_tools(&self, port: &str) -> Result<Server> {
+        let mut server = Command::new("nsenter")
+            .arg(format!("--net=/proc/{}/ns/net", self.model.id()))
+            .args(["--", "python3"])
+            .arg(source("tests/real/mcp_server.py"))
+            .args(["--http", port])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting the server")?;
+        let stdout = server.stdout.take().context("stdout")?;
+        let server = Server(server);
+        let mut said = String::new();
+        BufReader::new(stdout).read_line(&mut said)?;
+        ensure!(said.starts_with("listening"), "the server does not listen");
+        Ok(server)
+    }
+}
+
+/// A server of tools. Ends with its value.
+pub(crate) struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        end(&mut self.0);
+    }
+}
+
+/// The program of such a server, over stdio.
+pub(crate) fn tools() -> String {
+    source("tests/real/mcp_server.py").display().to_string()
 }
 
 impl Drop for Lab {
@@ -329,6 +387,7 @@ struct Drive<W> {
     stops_by_signal: bool,
     watch: W,
     timers: BTreeMap<TimerId, Instant>,
+    steered: Vec<(String, Result<(), String>)>,
     events: Vec<EventBody>,
     began: Instant,
 }
@@ -365,6 +424,7 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
             };
             if let Some(result) = result {
                 return Ok(Told {
+                    steered: self.steered,
                     events: self.events,
                     result,
                     took: self.began.elapsed(),
@@ -394,8 +454,8 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                 Output::SetTimer { id, after } => {
                     self.timers.insert(id, Instant::now() + after);
                 }
-                Output::Steered { .. }
-                | Output::Ask { .. }
+                Output::Steered { id, taken } => self.steered.push((id, taken)),
+                Output::Ask { .. }
                 | Output::Withdrawn { .. }
                 | Output::Activity(_) => {}
                 Output::Done(result) => return Ok(Some(result)),

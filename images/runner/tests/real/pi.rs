@@ -24,3 +24,4 @@ const PI: Cli = Cli {
 };
 
 scenarios!(PI);
+scenarios!(PI: a_remark_reaches_the_model_in_the_same_turn);

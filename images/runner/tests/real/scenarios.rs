@@ -261,3 +261,18 @@ pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
     }
     Ok(())
 }
+
+/// Said while a tool runs, it stands in the next request to the model.
+pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<()> {
+    const REMARK: HostCommand<'static> = HostCommand::Steer {
+        id: "r1",
+        text: "A person adds: steer-maple",
+    };
+    let told = lab.run("[scenario:steer] go", None, |event| {
+        matches!(event, EventBody::ToolUse { .. }).then_some(REMARK)
+    })?;
+    assert_eq!(told.result.outcome, Outcome::Succeeded, "{:#?}", told.events);
+    assert_eq!(told.result.output, "A person said maple.");
+    assert_eq!(told.steered, [("r1".to_owned(), Ok(()))]);
+    Ok(())
+}

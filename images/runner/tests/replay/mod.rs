@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use protocol::{EventBody, FailureClass};
+use protocol::{EventBody, FailureClass, Outcome};
 use runner::adapter::{Activity, Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
 use runner::adapters;
 use serde_json::Value;
@@ -204,6 +204,7 @@ impl Run {
             "nothing after Done"
         );
         check_pairs(&self.out);
+        check_class(&self.out);
         self.out
     }
 }
@@ -211,6 +212,19 @@ impl Run {
 fn call_of(frame: &Value) -> Option<(u64, String)> {
     let method = frame.get("method")?.as_str()?.to_owned();
     Some((frame.get("id")?.as_u64()?, method))
+}
+
+/// Nothing is unknown where the words of the failure say what it is.
+fn check_class(out: &[Output]) {
+    if let Outcome::Failed {
+        class: FailureClass::Unknown,
+        message,
+        ..
+    } = &result(out).outcome
+    {
+        let known = runner::classify::classify(message);
+        assert_eq!(known, FailureClass::Unknown, "{message}");
+    }
 }
 
 /// Each tool call has one start and, after it, one result; the session is told once.
