@@ -10,12 +10,16 @@ use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use protocol::board::ApprovalState;
+use protocol::runner::Settled;
 use protocol::runner::{
-    Command, CommandKind, ControlQuery, ControlResponse, EventsRequest, EventsResponse,
-    FinishRequest, FinishResponse, OpenRequest, OpenResponse, TextRequest, TextResponse,
+    AskRequest, AskResponse, Command, CommandKind, ControlQuery, ControlResponse, EventsRequest,
+    EventsResponse, FinishRequest, FinishResponse, OpenRequest, OpenResponse, RawPart,
+    SettleRequest, SettleResponse, SteeredRequest, TextRequest, TextResponse,
 };
 use protocol::{
-    EndReason, ErrorBody, ErrorDetail, Event, EventBody, Package, TaskResult, WIRE_VERSION, code,
+    ApprovalId, EndReason, ErrorBody, ErrorDetail, Event, EventBody, Package, TaskResult,
+    WIRE_VERSION, code,
 };
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -43,7 +47,15 @@ pub(crate) struct Told {
     pub(crate) events: Vec<Event>,
     /// Whole texts by the number of their event, and the last event that was there before each.
     pub(crate) texts: Vec<(u64, u64, String)>,
+    /// What the program wrote.
+    pub(crate) raw: String,
     pub(crate) results: Vec<TaskResult>,
+    /// What became of remarks.
+    pub(crate) steered: Vec<SteeredRequest>,
+    /// What people are asked.
+    pub(crate) asked: Vec<AskRequest>,
+    /// What is not asked any more.
+    pub(crate) settled: Vec<SettleRequest>,
     /// Connections that were turned away.
     pub(crate) turned_away: usize,
     commands: Vec<Command>,
@@ -85,7 +97,11 @@ impl Api {
             .route("/api/v1/runner/started", post(started))
             .route("/api/v1/runner/events", post(events))
             .route("/api/v1/runner/texts", post(texts))
+            .route("/api/v1/runner/raw", post(raw))
             .route("/api/v1/runner/control", get(control))
+            .route("/api/v1/runner/steered", post(steered))
+            .route("/api/v1/runner/approvals", post(ask))
+            .route("/api/v1/runner/approvals/settle", post(settle))
             .route("/api/v1/runner/finish", post(finish))
             .with_state(shared);
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -126,9 +142,23 @@ impl Api {
 
     /// Tells the runner to stop.
     pub(crate) fn stop(&self, reason: EndReason) {
+        self.command(CommandKind::Stop { reason });
+    }
+
+    /// Tells the runner what a person decided on the question with this number, from 1.
+    pub(crate) fn decide(&self, number: u128, allow: bool, reason: Option<&str>) {
+        self.command(CommandKind::Decide {
+            approval: ApprovalId(uuid::Uuid::from_u128(number)),
+            allow,
+            by: "ada".to_owned(),
+            reason: reason.map(str::to_owned),
+        });
+    }
+
+    /// Tells the runner something.
+    pub(crate) fn command(&self, kind: CommandKind) {
         self.told.send_modify(|told| {
             let number = told.commands.len() as u64 + 1;
-            let kind = CommandKind::Stop { reason };
             told.commands.push(Command { number, kind });
         });
     }
@@ -205,6 +235,60 @@ async fn open(
     }))
 }
 
+async fn ask(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Json(request): Json<AskRequest>,
+) -> Result<Json<AskResponse>, Refusal> {
+    check(&headers, CREDENTIAL)?;
+    let milliseconds = u64::from(request.seconds) * 1000;
+    let mut number = 0;
+    shared.told.send_modify(|told| {
+        let known = |asked: &AskRequest| asked.call_id == request.call_id;
+        number = match told.asked.iter().position(known) {
+            Some(at) => at + 1,
+            None => {
+                told.asked.push(request);
+                told.asked.len()
+            }
+        };
+    });
+    let approval = ApprovalId(uuid::Uuid::from_u128(number as u128));
+    Ok(Json(AskResponse {
+        approval,
+        milliseconds,
+    }))
+}
+
+/// Nobody has decided.
+async fn settle(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Json(request): Json<SettleRequest>,
+) -> Result<Json<SettleResponse>, Refusal> {
+    check(&headers, CREDENTIAL)?;
+    shared.told.send_modify(|told| told.settled.push(request));
+    let state = match request.how {
+        Settled::Expired => ApprovalState::Expired,
+        Settled::Withdrawn => ApprovalState::Withdrawn,
+    };
+    Ok(Json(SettleResponse {
+        state,
+        by: None,
+        reason: None,
+    }))
+}
+
+async fn steered(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Json(request): Json<SteeredRequest>,
+) -> Result<Json<serde_json::Value>, Refusal> {
+    check(&headers, CREDENTIAL)?;
+    shared.told.send_modify(|told| told.steered.push(request));
+    Ok(Json(serde_json::json!({})))
+}
+
 async fn started(
     State(shared): State<Shared>,
     headers: HeaderMap,
@@ -258,6 +342,18 @@ async fn texts(
         told.texts.push((request.seq, last, request.text));
     });
     Ok(Json(TextResponse { kept: true }))
+}
+
+async fn raw(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Json(part): Json<RawPart>,
+) -> Result<Json<serde_json::Value>, Refusal> {
+    check(&headers, CREDENTIAL)?;
+    shared
+        .told
+        .send_modify(|told| told.raw.push_str(&part.text));
+    Ok(Json(serde_json::json!({})))
 }
 
 async fn control(

@@ -1,7 +1,11 @@
 //! The runner's life: the real program, an API over TLS, and a scripted agent that speaks Claude Code's protocol.
 
 #[cfg(test)]
+mod acp;
+#[cfg(test)]
 mod api;
+#[cfg(test)]
+mod approvals;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
@@ -18,5 +22,9 @@ mod pod;
 mod programs;
 #[cfg(test)]
 mod real;
+#[cfg(test)]
+mod servers;
+#[cfg(test)]
+mod stand_ins;
 #[cfg(test)]
 mod woken;

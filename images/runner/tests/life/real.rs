@@ -5,10 +5,13 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use protocol::{EndReason, FailureClass, Outcome, Package, ProviderSession, SessionPolicy};
+use protocol::{
+    EndReason, FailureClass, Outcome, Package, ProviderSession, SessionPolicy, ToolStatus,
+};
 use rustix::process::Signal;
 
 use crate::api::{Api, said};
+use crate::approvals::{asks, results};
 use crate::pod::{Pod, package, skip};
 
 const KEY: &str = "sk-test-0123456789";
@@ -218,5 +221,58 @@ async fn a_refused_conversation_is_started_anew_once_and_the_agent_is_told() {
         assert_eq!(result.resumed.session.answer, protocol::Answer::Yes);
         assert_eq!(result.resumed.provider.answer, protocol::Answer::No);
         assert_ne!(result.provider_session.as_ref().unwrap().id, id);
+    }
+}
+
+/// The hook of the real program waits for a person, and what that one says is what happens.
+#[tokio::test]
+async fn a_person_decides_on_a_tool() {
+    let model = Model::start();
+    for real in installed() {
+        if !protocol::providers::facts(real.provider).is_some_and(|facts| facts.tools.approve) {
+            continue;
+        }
+        for allow in [true, false] {
+            let mut task = real.task(&model, "[scenario:shell] go");
+            task.agent.tools = Some(asks(&["Bash"]));
+            let api = Api::serve(task).await;
+            let pod = model.pod();
+            let running = pod.start(&api);
+            let told = api.until("a question", |told| !told.asked.is_empty()).await;
+            assert!(
+                told.asked[0].input["command"]
+                    .as_str()
+                    .unwrap()
+                    .contains("scripted-"),
+                "{:?}",
+                told.asked
+            );
+            api.decide(1, allow, Some("as ada says"));
+            let ended = running.end().await;
+            let told = api
+                .until("the result", |told| !told.results.is_empty())
+                .await;
+            let results = results(&told);
+            let (output, status) = &results[0];
+            let wanted = if allow {
+                ToolStatus::Completed
+            } else {
+                ToolStatus::Failed
+            };
+            assert_eq!(
+                (output.starts_with("scripted-42\n"), *status),
+                (allow, Some(wanted)),
+                "{}: {results:?}\n{}",
+                real.provider,
+                ended.log
+            );
+            // Why it may not is said to the model.
+            assert_eq!(
+                output.contains("denied by ada: as ada says"),
+                !allow,
+                "{output}"
+            );
+            assert_eq!(told.asked.len(), 1);
+        }
     }
 }
