@@ -29,8 +29,8 @@ fn main() -> ExitCode {
         match argument.as_str() {
             "--help" => return code(wire::write_bytes(include_bytes!("../README.md")).map(|()| 0)),
             "--version" => {
-                let line = concat!(env!("CARGO_PKG_VERSION"), " (mooring-fake-agent)\n");
-                return code(wire::write_bytes(line.as_bytes()).map(|()| 0));
+                // Of the program that it stands in for: an older one would be refused.
+                return code(wire::write_bytes(b"2.1.332 (mooring-fake-agent)\n").map(|()| 0));
             }
             "--detached" => return code(detached(&given.next().unwrap_or_default())),
             "--resume" => arguments.resume = given.next(),
