@@ -78,7 +78,9 @@ impl ToolPolicy {
             found.cloned()
         };
         if let Some(pattern) = first(&self.deny) {
-            return Judgement::Deny(format!("this agent may not use {tool}: {pattern} is denied"));
+            return Judgement::Deny(format!(
+                "this agent may not use {tool}: {pattern} is denied"
+            ));
         }
         if let Some(pattern) = first(&self.require_approval) {
             return Judgement::Ask(format!("{pattern} needs approval"));
@@ -286,7 +288,11 @@ mod tests {
 
     #[test]
     fn whole_tools() {
-        let policy = policy(&["Read", "mcp__docs__*"], &["WebFetch", "mcp__docs__delete"], &["Bash"]);
+        let policy = policy(
+            &["Read", "mcp__docs__*"],
+            &["WebFetch", "mcp__docs__delete"],
+            &["Bash"],
+        );
         for (tool, wanted) in [
             ("Read", "allow"),
             ("read", "allow"),
@@ -300,8 +306,14 @@ mod tests {
         ] {
             assert_eq!(word(&policy.judge(tool, &json!({}))), wanted, "{tool}");
         }
-        assert_eq!(policy.denied_tools().collect::<Vec<_>>(), ["WebFetch", "mcp__docs__delete"]);
-        assert_eq!(ToolPolicy::default().judge("Any", &json!({})), Judgement::Allow);
+        assert_eq!(
+            policy.denied_tools().collect::<Vec<_>>(),
+            ["WebFetch", "mcp__docs__delete"]
+        );
+        assert_eq!(
+            ToolPolicy::default().judge("Any", &json!({})),
+            Judgement::Allow
+        );
         assert!(ToolPolicy::default().is_empty() && !policy.is_empty());
     }
 
@@ -329,13 +341,23 @@ mod tests {
         }
         // What cannot be read may be anything.
         assert_eq!(word(&policy.judge("Bash", &json!({"script": "x"}))), "deny");
-        assert_eq!(word(&policy.judge("Bash", &json!({"command": ["rm"]}))), "deny");
-        assert_eq!(word(&policy.judge("Read", &json!({"file_path": "rm -rf"}))), "allow");
+        assert_eq!(
+            word(&policy.judge("Bash", &json!({"command": ["rm"]}))),
+            "deny"
+        );
+        assert_eq!(
+            word(&policy.judge("Read", &json!({"file_path": "rm -rf"}))),
+            "allow"
+        );
     }
 
     #[test]
     fn what_is_allowed_is_all_that_is_done() {
-        let policy = policy(&["Bash(git status:*)", "Bash(ls:*)", "Edit(docs/*)"], &[], &[]);
+        let policy = policy(
+            &["Bash(git status:*)", "Bash(ls:*)", "Edit(docs/*)"],
+            &[],
+            &[],
+        );
         for (command, wanted) in [
             ("git status", "allow"),
             ("git status && ls -l", "allow"),
@@ -361,10 +383,19 @@ mod tests {
 
     #[test]
     fn words_that_are_no_pattern() {
-        for right in ["Bash", "Bash(git push:*)", "mcp__x__*", "*", "Edit(docs/*)", "Bash(a (b))"] {
+        for right in [
+            "Bash",
+            "Bash(git push:*)",
+            "mcp__x__*",
+            "*",
+            "Edit(docs/*)",
+            "Bash(a (b))",
+        ] {
             assert!(is_pattern(right), "{right}");
         }
-        for wrong in ["", "(x)", "Bash(", "Bash()", "Bash( )", "Ba sh", "Bash)", "Bash(x) "] {
+        for wrong in [
+            "", "(x)", "Bash(", "Bash()", "Bash( )", "Ba sh", "Bash)", "Bash(x) ",
+        ] {
             assert!(!is_pattern(wrong), "{wrong}");
         }
     }

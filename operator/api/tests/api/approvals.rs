@@ -26,7 +26,10 @@ pub(crate) async fn asked(bed: &Bed, attempt: AttemptId, call: &str, tool: &str)
 
 async fn commands(bed: &Bed, attempt: AttemptId) -> Vec<Value> {
     let given = bed.store.commands(attempt, 0).await.unwrap();
-    given.iter().map(|each| serde_json::to_value(each).unwrap()).collect()
+    given
+        .iter()
+        .map(|each| serde_json::to_value(each).unwrap())
+        .collect()
 }
 
 both! {

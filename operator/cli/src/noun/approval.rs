@@ -121,7 +121,11 @@ fn told(approval: &Approval) -> String {
         }
     };
     let (agent, tool) = (text::line(&approval.agent), text::line(&approval.tool));
-    format!("{} is {}: {agent} {may} {tool}\n", approval.id, approval.state.as_str())
+    format!(
+        "{} is {}: {agent} {may} {tool}\n",
+        approval.id,
+        approval.state.as_str()
+    )
 }
 
 fn issue(approval: &Approval) -> String {
