@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass as C, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
-use crate::made_up::{self, ended, timer, written};
+use crate::made_up::{self, ended, id_of, steer, steered, timer, written};
 use crate::replay::{Case, Run, result};
 
 const fn ok(name: &'static str) -> Case {
@@ -296,4 +296,32 @@ fn a_request_that_is_not_known_is_refused_and_a_tool_that_did_not_end_is_closed(
         )
     };
     assert!(out.iter().any(closed));
+}
+
+#[test]
+fn a_remark_is_taken_in_once_the_turn_shows_it() {
+    let mut run = run(None, &[INITIALIZED, OPENED]);
+    steer(&mut run, "r1");
+    assert_eq!(written(&run, "turn/steer"), 0, "the turn has no name yet");
+    run.give(Input::Stdout(BEGAN.as_bytes()));
+    assert_eq!(written(&run, "turn/steer"), 1);
+    assert_eq!(written(&run, "words of r1"), 1);
+    let accepted = format!(r#"{{"id":{},"result":{{"turnId":"u"}}}}"#, id_of(&run, "r1"));
+    run.give(Input::Stdout(accepted.as_bytes()));
+    assert!(steered(&run).is_empty(), "to accept it is not to read it");
+    let shown = r#"{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"type":"userMessage","id":"i","clientId":"r1"}}}"#;
+    for _ in 0..2 {
+        run.give(Input::Stdout(shown.as_bytes()));
+    }
+    assert_eq!(steered(&run), [("r1".to_owned(), true)]);
+    steer(&mut run, "r2");
+    let refused = format!(
+        r#"{{"id":{},"error":{{"code":-32600,"message":"no active turn to steer"}}}}"#,
+        id_of(&run, "r2")
+    );
+    run.give(Input::Stdout(refused.as_bytes()));
+    assert_eq!(steered(&run)[1..], [("r2".to_owned(), false)]);
+    run.give(Input::Host(HostCommand::Interrupt));
+    steer(&mut run, "r3");
+    assert_eq!(steered(&run)[2..], [("r3".to_owned(), false)]);
 }

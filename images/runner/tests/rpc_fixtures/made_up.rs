@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runner::adapter::{Exit, Input, Output, TimerId};
+use runner::adapter::{Exit, HostCommand, Input, Output, TimerId};
 
 use crate::of;
 use crate::replay::{Case, Run};
@@ -49,4 +49,33 @@ pub(crate) fn ended(run: Run) -> Vec<Output> {
 pub(crate) fn written(run: &Run, words: &str) -> usize {
     let is_it = |output: &&Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains(words));
     run.out.iter().filter(is_it).count()
+}
+
+/// What became of remarks, in the order in which it was said.
+pub(crate) fn steered(run: &Run) -> Vec<(String, bool)> {
+    let told = |output: &Output| {
+        let Output::Steered { id, taken } = output else {
+            return None;
+        };
+        Some((id.clone(), taken.is_ok()))
+    };
+    run.out.iter().filter_map(told).collect()
+}
+
+/// Hands a remark over.
+pub(crate) fn steer(run: &mut Run, id: &str) {
+    let text = format!("words of {id}");
+    run.give(Input::Host(HostCommand::Steer { id, text: &text }));
+}
+
+/// The id of the call whose line holds these words.
+pub(crate) fn id_of(run: &Run, words: &str) -> serde_json::Value {
+    let line = run.out.iter().rev().find_map(|output| {
+        let Output::Write(line) = output else {
+            return None;
+        };
+        String::from_utf8_lossy(line).contains(words).then_some(line)
+    });
+    let frame: serde_json::Value = serde_json::from_slice(line.expect("it was written")).expect("JSON");
+    frame["id"].clone()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass as C, Outcome};
 use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
-use crate::made_up::{self, ended, timer, written};
+use crate::made_up::{self, ended, id_of, steer, steered, timer, written};
 use crate::of;
 use crate::replay::{Case, Run, result};
 
@@ -185,4 +185,32 @@ fn a_prompt_that_is_refused_ends_the_run() {
     let run = run(Some("s"), &[STATE, refused]);
     assert_eq!(result(&run.out).outcome.class(), Some(C::ProviderAuth));
     assert_eq!(result(&run.out).session.as_deref(), Some("s"));
+}
+
+#[test]
+fn a_remark_is_taken_in_once_the_conversation_shows_it() {
+    let mut run = run(None, &[STATE]);
+    steer(&mut run, "r1");
+    assert_eq!(written(&run, "\"steer\""), 0, "nobody works yet");
+    run.give(Input::Stdout(STARTED.as_bytes()));
+    assert_eq!(written(&run, "words of r1"), 1);
+    let accepted = format!(
+        r#"{{"id":{},"type":"response","command":"steer","success":true}}"#,
+        id_of(&run, "r1")
+    );
+    run.give(Input::Stdout(accepted.as_bytes()));
+    assert!(steered(&run).is_empty(), "to accept it is not to read it");
+    let shown = r#"{"type":"message_start","message":{"role":"user","content":[{"type":"text","text":"words of r1"}]}}"#;
+    for _ in 0..2 {
+        run.give(Input::Stdout(shown.as_bytes()));
+    }
+    assert_eq!(steered(&run), [("r1".to_owned(), true)]);
+    steer(&mut run, "r2");
+    let refused = format!(
+        r#"{{"id":{},"type":"response","command":"steer","success":false,"error":"no"}}"#,
+        id_of(&run, "r2")
+    );
+    run.give(Input::Stdout(refused.as_bytes()));
+    assert_eq!(steered(&run)[1..], [("r2".to_owned(), false)]);
+    assert!(!run.is_done());
 }

@@ -54,7 +54,7 @@ POST   /tasks/{id}/cancel                401   403   401     404     403    200 
 GET    /tasks/{id}/explain               401   403   401     404     200    200   403  403     403     403
 POST   /tasks/{id}/rerun                 401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/retry                 401   403   401     404     403    409   403  403     403     403  {"fresh": true}
-POST   /tasks/{id}/steer                 401   403   401     404     403    409   403  403     403     403  {"body": "x"}
+POST   /tasks/{id}/steer                 401   403   401     404     403    409   403  404     404     404  {"body": "x"}
 POST   /tasks/{id}/suspend               401   403   401     404     403    409   403  403     403     403
 POST   /tasks/{id}/resume                401   403   401     404     403    409   403  403     403     403
 GET    /agents                           401   403   401     404     200    200   200  200     404     200

@@ -39,6 +39,8 @@ mod login;
 mod open;
 mod people;
 mod quota;
+mod recorded;
+mod steering;
 mod teams;
 mod tls;
 mod tokens;

@@ -1,0 +1,56 @@
+//! What people say to a task that works.
+
+use serde_json::{Value, json};
+
+use crate::bed::{Bed, both};
+use crate::board::{Voice, said};
+use crate::woken::{open, woken};
+
+/// The commands for a runner after this number.
+async fn commands(bed: &Bed, credential: &str) -> Vec<Value> {
+    let answer = bed
+        .get("/api/v1/runner/control?after=0", credential)
+        .await
+        .ok();
+    answer["commands"].as_array().unwrap().clone()
+}
+
+both! {
+    async fn a_task_is_told_what_a_person_adds(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let (issue, comment, attempt) = woken(&bed, &ada).await;
+        let path = format!("/tasks/{}/steer", attempt.task);
+        let early = ada.post(&path, &json!({"body": "now"})).await;
+        assert_eq!(early.refusal(), (409, "wrongState".to_owned()));
+        assert!(said(&early).2.contains("comment"), "{early:?}");
+        open(&bed, attempt).await;
+        let posted = ada.post(&path, &json!({"body": "only Safari"})).await.ok();
+        assert_eq!(posted["comment"]["thread"], comment["thread"]);
+        let wake = &posted["wakes"][0];
+        assert_eq!((&wake["outcome"], &wake["task"]), (&json!("steered"), &json!(attempt.task)));
+        let credential = bed.credential(attempt).await;
+        let told = commands(&bed, &credential).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(
+            (&told[0]["command"], &told[0]["text"], &told[0]["author"]["name"]),
+            (&json!("steer"), &json!("only Safari"), &json!("ada"))
+        );
+        let remark = &told[0]["remark"];
+        for _ in 0..2 {
+            bed.post("steered", &credential, &json!({"remark": remark})).await.ok();
+        }
+        let next = wake["followUp"].as_str().unwrap();
+        let next = ada.get(&format!("/tasks/{next}")).await.ok();
+        assert_eq!((&next["state"], &next["failure"]), (&json!("finished"), &json!("Cancelled")));
+        // In an agent's own thread it hears by itself where its definition says so.
+        let path = format!("/issues/{issue}/comments");
+        let reply = json!({"body": "and the roof", "parent": comment["id"]});
+        let queued = ada.post(&path, &reply).await.ok();
+        assert_eq!(queued["wakes"][0]["outcome"], "queued");
+        bed.define_agent(&json!({"displayName": "Reviewer", "runtimeRefs": [{"name": "claude"}], "whileRunning": "Steer"}));
+        let offered = ada.post(&path, &reply).await.ok();
+        assert_eq!(offered["wakes"][0]["outcome"], "steered");
+        assert_eq!(offered["wakes"][0]["followUp"], queued["wakes"][0]["task"]);
+        assert_eq!(commands(&bed, &credential).await.len(), 2);
+    }
+}
