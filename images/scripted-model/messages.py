@@ -1,7 +1,7 @@
 """Answers in the form of the Anthropic Messages API, whole or as a stream of events."""
 import json
 
-from scenario import recall
+from scenario import named, recall
 
 # The tools by which a scenario may call for something without knowing the CLI's words, and their main arguments.
 TOOLS = {"shell": ("Bash", "command"), "read": ("Read", "file_path"), "write": ("Write", "file_path")}
@@ -30,7 +30,7 @@ def call(tool, request):
     """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`, with the words of the tool that
     the request offers for that."""
     if "name" in tool:
-        return tool["name"], tool.get("input", {})
+        return named(tool, request), tool.get("input", {})
     name, argument = TOOLS[tool["do"]]
     offers = {offer.get("name", "").lower(): offer for offer in request.get("tools") or []}
     offered = next((offers[other] for other in (name.lower(), *OTHER_NAMES.get(name, ())) if other in offers), {})

@@ -4,7 +4,7 @@ import json
 import time
 
 from messages import pieces
-from scenario import recall, text_of
+from scenario import named, recall, text_of
 
 # The names of a shell among the tools that a request offers, and of its argument.
 SHELLS = ("exec_command", "shell", "shell_command")
@@ -45,7 +45,7 @@ def as_messages(request):
 def call(tool, request):
     """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`, which is always the shell."""
     if "name" in tool:
-        return tool["name"], tool.get("input", {})
+        return named(tool, request), tool.get("input", {})
     command = tool["command"] if tool["do"] == "shell" else "cat '%s'" % tool["path"]
     if tool["do"] == "write":
         command = "printf %%s '%s' > '%s'" % (tool["content"], tool["path"])
@@ -55,6 +55,13 @@ def call(tool, request):
     argument = next((argument for argument in COMMANDS if argument in known), COMMANDS[0])
     listed = known.get(argument, {}).get("type") == "array"
     return name, {argument: ["bash", "-lc", command] if listed else command}
+
+
+def placed(name, request):
+    """A name as this API wants it: a tool of an MCP server that the request does not offer by itself is in a namespace."""
+    space, _, short = name.rpartition("__")
+    offered = [offer.get("name") for offer in request.get("tools") or []]
+    return {"name": short, "namespace": space} if name.startswith("mcp__") and name not in offered else {"name": name}
 
 
 def items(turn, request, number):
@@ -74,7 +81,7 @@ def items(turn, request, number):
             "type": "function_call",
             "status": "completed",
             "call_id": "call_%06d_%d" % (number, index),
-            "name": name,
+            **placed(name, request),
             "arguments": json.dumps(arguments),
         })
     return made

@@ -106,3 +106,10 @@ def recall(rule, request):
         texts = [text for who, text in said(request.get("messages") or []) if who == "user"]
     matches = re.findall(rule["pattern"], "\n".join(texts))
     return rule["found"].replace("$1", matches[-1]) if matches else rule["missing"]
+
+
+def named(tool, request):
+    """The name of a scripted tool call: of what the request offers the first one that looks `like` it, else `name`."""
+    offers = [offer.get("name") or (offer.get("function") or {}).get("name") or "" for offer in request.get("tools") or []]
+    alike = [name for name in offers if "like" in tool and re.search(tool["like"], name)]
+    return alike[0] if alike else tool["name"]

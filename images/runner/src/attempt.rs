@@ -24,6 +24,7 @@ use crate::layout::Layout;
 use crate::life::{not_prepared, tell_foreign};
 use crate::mcp::{self, McpServers};
 use crate::open::{Given, Opened};
+use crate::options;
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::processes::Reaper;
 use crate::remarks::Told;
@@ -264,6 +265,12 @@ impl Attempt<'_> {
             return Err(refuse(cause.outcome()));
         }
         let (line, adapter) = provider.launch(launch);
+        let left_out = provider
+            .facts()
+            .map(|facts| options::left_out(facts, launch));
+        for words in left_out.unwrap_or_default() {
+            journal.remark(LogLevel::Warn, words);
+        }
         for note in &line.notes {
             journal.record(note.clone());
         }

@@ -96,7 +96,11 @@ impl Environment {
 
         let path = self.0.get("PATH").map_or(DEFAULT_PATH, String::as_str);
         // Programs of an image that is mounted beside come before those of the pod's own.
-        let path = format!("{}:{}:{path}", layout.bin.display(), layout.cli_bin.display());
+        let path = format!(
+            "{}:{}:{path}",
+            layout.bin.display(),
+            layout.cli_bin.display()
+        );
         for (name, value) in [
             ("PATH", path),
             ("HOME", layout.home.display().to_string()),

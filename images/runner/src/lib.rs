@@ -24,6 +24,7 @@ pub mod lines;
 pub mod mcp;
 pub mod memory;
 pub mod open;
+pub mod options;
 pub mod outbox;
 pub mod prepare;
 pub mod probe;

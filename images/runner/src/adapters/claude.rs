@@ -3,6 +3,7 @@
 
 mod background;
 mod launch;
+mod servers;
 mod steer;
 
 pub(super) use launch::{session_files, skills};
@@ -14,13 +15,14 @@ use serde_json::Value;
 
 use self::background::Background;
 use self::steer::Remarks;
+use self::servers::{AGAIN_TIMER, LATE_TIMER, Servers};
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
 use super::pipes::{self, Stdin, no_frame, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
-use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
+use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
 use crate::classify;
 
 /// After the last result a process that hangs is given this long.
@@ -45,10 +47,7 @@ pub(super) const CLAUDE: Cli = Cli {
     launch: |launch| {
         (
             launch::command_line(launch),
-            Box::new(Run::new(
-                launch.resume.clone(),
-                Gate::new(launch.tools.clone()),
-            )),
+            Box::new(Run::new(launch)),
         )
     },
 };
@@ -82,6 +81,7 @@ struct Run {
     gate: Gate,
     /// What people add.
     remarks: Remarks,
+    servers: Servers,
     /// What the CLI runs in the background, as it last said.
     background: Background,
     stdin: Stdin,
@@ -108,7 +108,10 @@ impl Adapter for Run {
                 pipes::stderr(&line, out);
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
-            Input::Started | Input::Timer(_) => {}
+            Input::Started => self.await_servers(out),
+            Input::Timer(AGAIN_TIMER) => self.ask_servers(out),
+            Input::Timer(LATE_TIMER) => self.servers_late(out),
+            Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;
@@ -126,10 +129,12 @@ impl Adapter for Run {
 }
 
 impl Run {
-    fn new(asked: Option<String>, gate: Gate) -> Self {
+    fn new(launch: &Launch) -> Self {
+        let asked = launch.resume.clone();
         Self {
-            gate,
+            gate: Gate::new(launch.tools.clone()),
             remarks: Remarks::default(),
+            servers: Servers::new(launch),
             meter: Meter::new(asked.is_some()),
             asked,
             session: None,
@@ -189,6 +194,7 @@ impl Run {
                     format!("a request could not be answered: {line}"),
                 )),
             },
+            "control_response" if self.servers_told(&frame, out) => return,
             "control_response" => events.extend(control::refusal(&frame)),
             // Takes a question back; most were answered at once.
             "control_cancel_request" => self.gate.cancelled(&frame, out),

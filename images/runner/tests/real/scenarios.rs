@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
-use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
+use anyhow::{Context as _, Result, bail};
+use protocol::{EventBody, FailureClass, Outcome, ToolStatus, providers};
 use runner::adapter::{HostCommand, ResumeOutcome};
 use runner::mcp::{At, McpServer, McpServers, Values};
 use runner::skills;
@@ -250,6 +250,10 @@ pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
             required: true,
             at: at(&word),
         }]);
+        let facts = providers::facts(lab.cli.id).context("it is driven")?;
+        if !facts.mcp.takes(servers.0[0].kind()) {
+            continue;
+        }
         let told = lab.run_with(
             |launch| launch.mcp = Some(servers),
             "[scenario:mcp] Which word is it?",
@@ -271,7 +275,12 @@ pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<(
     let told = lab.run("[scenario:steer] go", None, |event| {
         matches!(event, EventBody::ToolUse { .. }).then_some(REMARK)
     })?;
-    assert_eq!(told.result.outcome, Outcome::Succeeded, "{:#?}", told.events);
+    assert_eq!(
+        told.result.outcome,
+        Outcome::Succeeded,
+        "{:#?}",
+        told.events
+    );
     assert_eq!(told.result.output, "A person said maple.");
     assert_eq!(told.steered, [("r1".to_owned(), Ok(()))]);
     Ok(())

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::control;
+use super::servers::holds_message;
 use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
@@ -94,7 +95,9 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         let person = Duration::from_secs(launch.tools.approval_seconds.into());
         control::initialize_gated((person + CLI_SLACK).as_secs())
     };
-    stdin.extend(control::user_message(&launch.message));
+    if !holds_message(launch) {
+        stdin.extend(control::user_message(&launch.message));
+    }
     let parts = Parts {
         program: "claude",
         reserved: RESERVED,

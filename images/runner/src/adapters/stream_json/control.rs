@@ -136,7 +136,8 @@ pub(super) fn in_foreground(input: Option<&Value>) -> Option<Value> {
     Some(input)
 }
 
-fn request(id: &str, request: &Value) -> Vec<u8> {
+/// A question of ours, under an id of its own.
+pub(in crate::adapters) fn request(id: &str, request: &Value) -> Vec<u8> {
     line(&json!({"type": "control_request", "request_id": id, "request": request}))
 }
 
