@@ -11,14 +11,23 @@ const RECORDINGS: usize = 12;
 /// Those whose recordings stand in for a provider without any of its own: between them all families are there.
 const STAND_INS: &[&str] = &["kimi", "claude", "codex", "pi", "opencode", "copilot"];
 
-/// The folders of recordings of a provider: its own, and those of its earlier versions.
+/// The folders of recordings of a provider: its own, and those of its earlier versions; or that of its stand-in.
 fn folders(provider: &'static str) -> Vec<&'static str> {
     let earlier: &[&str] = match provider {
         "pi" => &["pi-0.73"],
         _ => &[],
     };
     let own = [provider].into_iter().chain(earlier.iter().copied());
-    own.filter(|name| folder(name).is_dir()).collect()
+    let own: Vec<_> = own.filter(|name| folder(name).is_dir()).collect();
+    if own.is_empty() {
+        let stand_in: &'static str = format!("stand-ins/{provider}").leak();
+        return folder(stand_in)
+            .is_dir()
+            .then_some(stand_in)
+            .into_iter()
+            .collect();
+    }
+    own
 }
 
 fn recordings_in(provider: &'static str, name: &'static str) -> Vec<Case> {

