@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tracing::warn;
 
 use crate::outbox::Outbox;
 use crate::queue::Queue;
+use crate::raw::{Pipe, Raw};
 use crate::redact::Redactor;
 use crate::shape::Shaper;
 use crate::transcript::Transcript;
@@ -42,6 +44,7 @@ pub struct Journal {
     since: Option<Instant>,
     last_seq: u64,
     outbox: Option<Outbox>,
+    raw: Raw,
     queue: Arc<Queue>,
 }
 
@@ -62,6 +65,7 @@ impl Journal {
             since: None,
             last_seq: 0,
             outbox: None,
+            raw: Raw::default(),
             queue,
         }
     }
@@ -69,6 +73,20 @@ impl Journal {
     /// Writes to this outbox from now on.
     pub fn keep_in(&mut self, outbox: Outbox) {
         self.outbox = Some(outbox);
+    }
+
+    /// Keeps the raw output in this folder from now on.
+    pub fn keep_raw_in(&mut self, state: &Path) {
+        if let Err(error) = self.raw.keep_in(state) {
+            warn!(%error, "the raw output cannot be kept on the volume");
+        }
+    }
+
+    /// Takes a line of the agent's program as it is.
+    pub fn raw(&mut self, pipe: Pipe, line: &[u8]) {
+        if let Some(part) = self.raw.line(pipe, line, self.shaper.redactor()) {
+            self.queue.push_raw(part);
+        }
     }
 
     /// What removes values from texts that leave by another way.
@@ -140,6 +158,9 @@ impl Journal {
         self.number(shaped);
         self.hand_over();
         self.since = None;
+        if let Some(part) = self.raw.close(self.shaper.redactor()) {
+            self.queue.push_raw(part);
+        }
     }
 
     /// Says so when something in the pod has changed the outbox.

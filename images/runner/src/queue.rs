@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 
+use protocol::runner::RawPart;
 use protocol::{Event, limits};
 use tokio::sync::Notify;
 
@@ -15,6 +16,9 @@ const ROOM_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bytes of whole texts that may wait.
 const TEXTS_BYTES: usize = 4 * 1024 * 1024;
+
+/// Parts of the raw output that may wait; of more the oldest are left out.
+const RAW_PARTS: usize = 64;
 
 /// The queue between the journal and the uploader.
 #[derive(Debug, Default)]
@@ -35,6 +39,17 @@ struct State {
     /// Bytes of all texts so far.
     texts_told: u64,
     no_texts: bool,
+    raw: VecDeque<RawPart>,
+    no_raw: bool,
+}
+
+/// What goes to the API next.
+#[derive(Debug)]
+pub enum Next {
+    /// These events; never none.
+    Events(Vec<Event>),
+    /// No event waits, and this does.
+    Raw(RawPart),
 }
 
 impl Queue {
@@ -100,6 +115,37 @@ impl Queue {
         state.texts_bytes = 0;
     }
 
+    /// Adds a part of the raw output, which nobody waits for.
+    pub fn push_raw(&self, part: RawPart) {
+        let mut state = self.state();
+        if state.abandoned || state.no_raw {
+            return;
+        }
+        if state.raw.len() == RAW_PARTS {
+            state.raw.pop_front();
+        }
+        state.raw.push_back(part);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Forgets a part: it was sent, or will never be taken.
+    pub fn raw_done(&self, start: u64) {
+        let mut state = self.state();
+        state.raw.retain(|part| part.start != start);
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Takes no further part: the API takes none of this attempt.
+    pub fn no_raw(&self) {
+        let mut state = self.state();
+        state.no_raw = true;
+        state.raw.clear();
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
     /// True while more may be added.
     #[must_use]
     pub fn has_room(&self) -> bool {
@@ -131,12 +177,26 @@ impl Queue {
 
     /// Waits until nothing waits any more: all was taken, or the API will never take it.
     pub async fn drained(&self) {
-        self.until(|state| state.events.is_empty().then_some(()))
+        self.until(|state| (state.events.is_empty() && state.raw.is_empty()).then_some(()))
             .await;
     }
 
-    /// Waits for the oldest events that wait, at most `most` of them and within the limits of a batch.
-    pub async fn batch(&self, most: usize) -> Vec<Event> {
+    /// Waits for what goes next: the oldest events that wait, at most `most` of them and within the limits of a batch;
+    /// where there are none, the oldest of the raw output.
+    pub async fn next(&self, most: usize) -> Next {
+        self.until(|state| {
+            let batch = state.batch(most);
+            match state.raw.front() {
+                Some(part) if batch.is_empty() => Some(Next::Raw(part.clone())),
+                Some(_) | None => (!batch.is_empty()).then_some(Next::Events(batch)),
+            }
+        })
+        .await
+    }
+
+    /// The same, of events alone.
+    #[cfg(test)]
+    pub(crate) async fn batch(&self, most: usize) -> Vec<Event> {
         self.until(|state| {
             let batch = state.batch(most);
             (!batch.is_empty()).then_some(batch)
@@ -261,6 +321,29 @@ mod tests {
         queue.push_text(2, "x".into());
         assert_eq!(queue.text(u64::MAX), None);
         assert!(queue.has_room());
+    }
+
+    #[tokio::test]
+    async fn raw_output_waits_for_events_and_nobody_waits_for_it() {
+        let queue = Queue::default();
+        let part = |start| RawPart {
+            start,
+            text: "x".into(),
+        };
+        for start in 0..RAW_PARTS as u64 + 2 {
+            queue.push_raw(part(start));
+        }
+        assert!(queue.has_room());
+        queue.push(events(1..=1, 10));
+        assert!(matches!(queue.next(9).await, Next::Events(_)));
+        queue.acknowledge(1);
+        assert!(matches!(queue.next(9).await, Next::Raw(next) if next == part(2)));
+        queue.raw_done(2);
+        assert!(matches!(queue.next(9).await, Next::Raw(next) if next == part(3)));
+        queue.no_raw();
+        queue.drained().await;
+        queue.push_raw(part(99));
+        queue.drained().await;
     }
 
     #[tokio::test]

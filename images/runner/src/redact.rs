@@ -176,9 +176,13 @@ fn printed(value: &str) -> Vec<String> {
                 .map(str::to_owned),
         );
     }
-    // As it stands inside a JSON text.
-    let quoted = Value::from(value).to_string();
-    forms.push(quoted[1..quoted.len() - 1].to_owned());
+    // As it stands inside a JSON text, and inside one that stands in another.
+    let mut quoted = value.to_owned();
+    for _ in 0..2 {
+        quoted = Value::from(quoted.as_str()).to_string();
+        quoted = quoted[1..quoted.len() - 1].to_owned();
+        forms.push(quoted.clone());
+    }
     if value.len() >= SHORTEST {
         forms.extend(in_base64(value));
         forms.extend(in_urls(value));

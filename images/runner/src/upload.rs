@@ -10,7 +10,7 @@ use protocol::{Event, EventBody, LogLevel, limits};
 use secrecy::SecretString;
 use tracing::{error, info, warn};
 
-use crate::queue::Queue;
+use crate::queue::{Next, Queue};
 
 /// How long to wait between tries: quick at first, and never so long that a returning API is kept waiting.
 pub(crate) fn backoff() -> ExponentialBuilder {
@@ -27,7 +27,23 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
     let mut most = limits::BATCH_EVENTS;
     let mut replaced = None;
     loop {
-        let mut events = queue.batch(most).await;
+        let mut events = match queue.next(most).await {
+            Next::Events(events) => events,
+            Next::Raw(part) => {
+                match client.keep_raw(&credential, &part).await {
+                    Ok(()) => queue.raw_done(part.start),
+                    Err(error) if error.retry() => {
+                        info!(%error, "raw output waits for the API");
+                        pause(&mut waits).await;
+                    }
+                    Err(error) => {
+                        warn!(%error, "raw output was refused");
+                        queue.no_raw();
+                    }
+                }
+                continue;
+            }
+        };
         let last = events.last().map_or(0, |event| event.seq);
         if let Some((seq, text)) = queue.text(last) {
             // Before its event, so that who reads that finds it.
@@ -72,15 +88,15 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
                 pause(&mut waits).await;
             }
             Err(error) => match after_refusal(&events, most, replaced) {
-                Next::OneByOne => {
+                Refused::OneByOne => {
                     warn!(%error, "a batch was refused; its events are sent one by one");
                     most = 1;
                 }
-                Next::Replace(seq) => {
+                Refused::Replace(seq) => {
                     warn!(%error, event.seq = seq, "an event was refused");
                     replaced = Some(seq);
                 }
-                Next::Abandon => {
+                Refused::Abandon => {
                     error!(%error, "the API takes no events of this attempt; they stay on the volume");
                     queue.abandon();
                 }
@@ -96,7 +112,7 @@ async fn pause(waits: &mut impl Iterator<Item = Duration>) {
 
 /// What to do about a batch that was refused for good.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
+enum Refused {
     /// One of its events may be to blame.
     OneByOne,
     /// This one is; a remark takes its number.
@@ -105,12 +121,12 @@ enum Next {
     Abandon,
 }
 
-fn after_refusal(events: &[Event], most: usize, replaced: Option<u64>) -> Next {
+fn after_refusal(events: &[Event], most: usize, replaced: Option<u64>) -> Refused {
     match events {
-        [] => Next::Abandon,
-        [only] if replaced == Some(only.seq) => Next::Abandon,
-        [only] if most == 1 => Next::Replace(only.seq),
-        _ => Next::OneByOne,
+        [] => Refused::Abandon,
+        [only] if replaced == Some(only.seq) => Refused::Abandon,
+        [only] if most == 1 => Refused::Replace(only.seq),
+        _ => Refused::OneByOne,
     }
 }
 
@@ -139,9 +155,9 @@ mod tests {
 
     #[test]
     fn one_bad_event_costs_only_itself() {
-        assert_eq!(after_refusal(&events(5), 64, None), Next::OneByOne);
-        assert_eq!(after_refusal(&events(1), 64, None), Next::OneByOne);
-        assert_eq!(after_refusal(&events(1), 1, None), Next::Replace(1));
-        assert_eq!(after_refusal(&events(1), 1, Some(1)), Next::Abandon);
+        assert_eq!(after_refusal(&events(5), 64, None), Refused::OneByOne);
+        assert_eq!(after_refusal(&events(1), 64, None), Refused::OneByOne);
+        assert_eq!(after_refusal(&events(1), 1, None), Refused::Replace(1));
+        assert_eq!(after_refusal(&events(1), 1, Some(1)), Refused::Abandon);
     }
 }

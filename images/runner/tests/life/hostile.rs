@@ -33,7 +33,10 @@ async fn nothing_that_leaves_holds_a_secret() {
         fs::read_to_string(pod.at("dev/termination-log")).unwrap(),
         ended.transcript,
         ended.log,
+        told.raw.clone(),
+        fs::read_to_string(pod.at("workspace/.mooring/raw/output.log")).unwrap(),
     ];
+    assert!(told.raw.contains("stderr: [redacted]"), "{}", told.raw);
     let secrets = [
         "sk-live-0123456789",
         "a\\\"b\\\\c-secret",

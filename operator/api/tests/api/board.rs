@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::bed::{Answer, Bed, NAMESPACE, NAMESPACE_UID};
 
 /// Everything that a person can be allowed.
-pub(crate) const RIGHTS: [(&str, &str); 40] = [
+pub(crate) const RIGHTS: [(&str, &str); 42] = [
     ("get", "chats"),
     ("list", "chats"),
     ("create", "chats"),
@@ -23,6 +23,7 @@ pub(crate) const RIGHTS: [(&str, &str); 40] = [
     ("list", "projects"),
     ("create", "projects"),
     ("patch", "projects"),
+    ("delete", "projects"),
     ("get", "issues"),
     ("list", "issues"),
     ("create", "issues"),
@@ -32,6 +33,7 @@ pub(crate) const RIGHTS: [(&str, &str); 40] = [
     ("patch", "comments"),
     ("delete", "comments"),
     ("get", "tasks"),
+    ("get", "rawlogs"),
     ("list", "tasks"),
     ("create", "tasks"),
     ("patch", "tasks"),

@@ -70,6 +70,27 @@ both! {
         assert_eq!(bob.get(&path).await.refusal(), (403, "forbidden".to_owned()));
     }
 
+    async fn people_read_what_a_program_wrote_and_no_secret_in_it(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let attempt = bed.running("x").await;
+        let credential = bed.credential(attempt).await;
+        let token = bed.token(attempt).await;
+        let path = format!("/tasks/{}/raw", attempt.task);
+        assert_eq!(ada.get(&path).await.ok(), json!({"attempt": 1, "parts": []}));
+        let text = format!("{{\"key\": \"{token}\"}}\0\nAPI_KEY=abc123def456\n");
+        for _ in 0..2 {
+            bed.post("raw", &credential, &json!({"start": 0, "text": text})).await.ok();
+        }
+        let wanted = "{\"key\": \"[redacted]\"}\u{fffd}\nAPI_KEY=[redacted]\n";
+        let parts = json!([{"start": 0, "text": wanted}]);
+        assert_eq!(ada.get(&path).await.ok(), json!({"attempt": 1, "parts": parts}));
+        assert_eq!(ada.get(&format!("{path}?from=1")).await.ok()["parts"], json!([]));
+        assert_eq!(ada.get(&format!("{path}?attempt=2")).await.refusal(), (404, "notFound".to_owned()));
+        assert_eq!(ada.get(&format!("{path}?attempt=x")).await.refusal().0, 400);
+        // It is for people, and not for the agent that made the program write it.
+        assert_eq!(Voice::agent(&bed, attempt).await.get(&path).await.refusal().0, 403);
+    }
+
     async fn a_whole_text_is_redacted_and_read_as_it_is(bed: Bed) {
         let ada = Voice::person(&bed, "ada").await;
         let attempt = bed.running("x").await;

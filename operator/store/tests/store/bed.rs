@@ -160,6 +160,31 @@ impl Bed {
         Self::open(settings, faults).await
     }
 
+    /// After a crash: another process opens the store once the dead one's tasks are gone.
+    pub(crate) async fn rise(self, faults: Faults) -> Self {
+        let Self {
+            settings,
+            store,
+            key,
+        } = self;
+        drop(store);
+        let open = async {
+            loop {
+                match Store::open_with(&settings, faults.clone()).await {
+                    Ok(store) => return store,
+                    Err(store::Error::Locked { .. }) => tokio::task::yield_now().await,
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+        };
+        let store = tokio::time::timeout(DEADLINE, open).await.unwrap();
+        Self {
+            settings,
+            store,
+            key,
+        }
+    }
+
     pub(crate) fn is_sqlite(&self) -> bool {
         matches!(self.settings, Settings::Sqlite { .. })
     }
