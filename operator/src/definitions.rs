@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use controller::Catalog;
-use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
+use crds::{Agent, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 
 /// Lookups in the watch caches.
 pub(crate) struct Cached(pub(crate) Catalog);
@@ -55,6 +55,22 @@ impl api::Definitions for Cached {
 
     fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
         self.0.webhook(namespace, name)
+    }
+
+    fn webhooks(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentWebhook>> {
+        self.0.webhooks_after(namespace, after, most)
+    }
+
+    fn schedule(&self, namespace: &str, name: &str) -> Option<Arc<AgentSchedule>> {
+        self.0.schedule(namespace, name)
+    }
+
+    fn schedules(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentSchedule>> {
+        self.0.schedules_after(namespace, after, most)
+    }
+
+    fn runtimes(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Runtime>> {
+        self.0.runtimes_after(namespace, after, most)
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {
@@ -112,6 +128,22 @@ impl api::Definitions for Nothing {
 
     fn webhook(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentWebhook>> {
         None
+    }
+
+    fn webhooks(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<AgentWebhook>> {
+        Vec::new()
+    }
+
+    fn schedule(&self, _namespace: &str, _name: &str) -> Option<Arc<AgentSchedule>> {
+        None
+    }
+
+    fn schedules(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<AgentSchedule>> {
+        Vec::new()
+    }
+
+    fn runtimes(&self, _namespace: &str, _after: &str, _most: usize) -> Vec<Arc<Runtime>> {
+        Vec::new()
     }
 
     fn workspace(&self, _namespace: &str) -> Option<String> {

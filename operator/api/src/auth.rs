@@ -12,7 +12,7 @@ use secrecy::SecretString;
 use store::{AttemptRow, TokenHolder, TokenKind};
 
 use crate::error::Failure;
-use crate::limits::{Party, Slot};
+use crate::limits::{Party, Peer, Slot};
 use crate::people::Person;
 use crate::reviews;
 use crate::state::{Inner, Shared};
@@ -58,7 +58,10 @@ pub(crate) enum Presented {
 
 /// Nobody known yet: whoever has no credential and asks for one.
 #[derive(Debug)]
-pub(crate) struct Stranger;
+pub(crate) struct Stranger {
+    /// Whence.
+    pub(crate) from: Option<Peer>,
+}
 
 impl Caller for AgentCaller {}
 impl Caller for RunnerCaller {}
@@ -182,14 +185,17 @@ impl FromRequestParts<Shared> for Presented {
 impl FromRequestParts<Shared> for Stranger {
     type Rejection = Failure;
 
-    async fn from_request_parts(_: &mut Parts, state: &Shared) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &Shared) -> Result<Self, Failure> {
         // Where nothing is written nobody can be given anything.
-        state.key().map(|_| Self)
+        state.key()?;
+        let from = parts.extensions.get().copied();
+        Ok(Self { from })
     }
 }
 
 async fn identify(parts: &Parts, state: &Inner) -> Result<Identity, Failure> {
     let key = state.key()?;
+    let from = parts.extensions.get().copied();
     match bearer(parts).ok_or_else(Failure::unauthenticated)? {
         Bearer::Ours(Credential::Task(token)) => {
             let hash = Credential::token_hash(&token);
@@ -226,7 +232,7 @@ async fn identify(parts: &Parts, state: &Inner) -> Result<Identity, Failure> {
             })))
         }
         Bearer::Foreign(token) => {
-            let (person, expires) = state.reviews.person(&token, state.now()).await?;
+            let (person, expires) = state.reviews.person(&token, from, state.now()).await?;
             Ok(Identity::Person(Box::new(Known {
                 person,
                 expires,

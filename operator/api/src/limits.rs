@@ -30,6 +30,8 @@ pub struct Limits {
     /// Logins that are being answered at the same time, and apart from them looks at tokens that are not ours.
     /// Each asks the cluster, and whoever connects can want one.
     pub strangers: usize,
+    /// Those of one address, so that nobody keeps all others from logging in.
+    pub strangers_per_address: usize,
     /// Deliveries of other systems that are being taken at the same time. Whoever connects can send one, and it is read
     /// before its signature is looked at.
     pub deliveries: usize,
@@ -78,7 +80,8 @@ impl Default for Limits {
             refusals: 64,
             requests_per_task: limits::REQUESTS_PER_TASK,
             requests_per_person: 32,
-            strangers: 8,
+            strangers: 32,
+            strangers_per_address: 8,
             deliveries: 32,
             deliveries_per_address: 8,
             delivery_body: Duration::from_secs(5),
@@ -117,8 +120,12 @@ pub(crate) enum Party {
     DeliveriesFrom(IpAddr),
     /// All who log in.
     Logins,
+    /// Who logs in from there.
+    LoginsFrom(IpAddr),
     /// All who show a token that the cluster has to look at.
     Reviews,
+    /// Who shows one from there.
+    ReviewsFrom(IpAddr),
     /// Whoever connects from there.
     Address(IpAddr),
 }
@@ -135,6 +142,18 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
+    /// Slots for one who is not known, among all of them and among those of the same address.
+    pub(crate) fn take_for_stranger(
+        self: &Arc<Self>,
+        (all, from): (Party, Option<Party>),
+        limits: &Limits,
+    ) -> Result<(Option<Slot>, Slot), Failure> {
+        // The address first: who is one too many from there takes nobody's place.
+        let from = from.map(|party| self.take(party, limits.strangers_per_address));
+        let from = from.transpose()?;
+        Ok((from, self.take(all, limits.strangers)?))
+    }
+
     /// A slot for one more, given back when dropped.
     pub(crate) fn take(self: &Arc<Self>, party: Party, most: usize) -> Result<Slot, Failure> {
         let mut taken = self

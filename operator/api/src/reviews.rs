@@ -10,7 +10,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
 
 use crate::error::Failure;
-use crate::limits::{Limits, Party, Slots};
+use crate::limits::{Limits, Party, Peer, Slots};
 use crate::people::{Authority, Person, within};
 use crate::recent::Recent;
 
@@ -36,6 +36,7 @@ impl Reviews {
     pub(crate) async fn person(
         &self,
         token: &SecretString,
+        from: Option<Peer>,
         now: Timestamp,
     ) -> Result<(Person, Timestamp), Failure> {
         let hash = Credential::token_hash(token);
@@ -49,7 +50,10 @@ impl Reviews {
         if expires <= now {
             return Err(Failure::unauthenticated());
         }
-        let _slot = self.slots.take(Party::Reviews, self.limits.strangers)?;
+        let from = from.map(|Peer(from)| Party::ReviewsFrom(from));
+        let _slots = self
+            .slots
+            .take_for_stranger((Party::Reviews, from), &self.limits)?;
         let question = self.authority.review_token(token);
         let found = within(self.limits.cluster_answer, question).await?;
         let person = found.ok_or_else(Failure::unauthenticated)?;

@@ -92,25 +92,9 @@ impl Follow {
     async fn live(&mut self, board: &Board<'_>) -> Result<&mut Live, Error> {
         let live = match self.live.take() {
             Some(live) => live,
-            None => self.connect(board).await?,
+            None => connect(board, self.task, self.after).await?,
         };
         Ok(self.live.insert(live))
-    }
-
-    async fn connect(&self, board: &Board<'_>) -> Result<Live, Error> {
-        let mut live = match board.live().await {
-            Ok(live) => live,
-            Err(error) if error.code() == Some(code::NOT_FOUND) => {
-                // Who may see the task, and not look on, is told so in other words.
-                board.run(self.task).await?;
-                return Err(Error::NotLive);
-            }
-            Err(error) => return Err(error),
-        };
-        let (task, after) = (self.task, self.after);
-        live.subscribe(WORD, LiveTarget::Task { task, after })
-            .await?;
-        Ok(live)
     }
 
     /// The next part of what the connection does not tell.
@@ -167,4 +151,19 @@ impl Follow {
             };
         }
     }
+}
+
+async fn connect(board: &Board<'_>, task: TaskId, after: u64) -> Result<Live, Error> {
+    let mut live = match board.live().await {
+        Ok(live) => live,
+        Err(error) if error.code() == Some(code::NOT_FOUND) => {
+            // Who may see the task, and not look on, is told so in other words.
+            board.run(task).await?;
+            return Err(Error::NotLive);
+        }
+        Err(error) => return Err(error),
+    };
+    live.subscribe(WORD, LiveTarget::Task { task, after })
+        .await?;
+    Ok(live)
 }

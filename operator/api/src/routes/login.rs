@@ -12,7 +12,7 @@ use subtle::ConstantTimeEq as _;
 use crate::auth::Stranger;
 use crate::body::Json;
 use crate::error::Failure;
-use crate::limits::Party;
+use crate::limits::{Party, Peer};
 use crate::people::{PendingLogin, Person, within};
 use crate::state::{Inner, Shared};
 
@@ -25,7 +25,7 @@ const NAME_CHARACTERS: usize = 253;
 
 /// `POST login`: a token for whoever made a `LoginRequest`, once for each.
 pub(super) async fn log_in(
-    _caller: Stranger,
+    caller: Stranger,
     State(state): State<Shared>,
     Json(request): Json<LoginExchange>,
 ) -> Result<Answer<LoginAnswer>, Failure> {
@@ -37,7 +37,10 @@ pub(super) async fn log_in(
         return Err(Failure::login_refused());
     }
     // Not before the body is there: whoever sends it slowly would take the place of others.
-    let _slot = state.slots.take(Party::Logins, state.limits.strangers)?;
+    let from = caller.from.map(|Peer(from)| Party::LoginsFrom(from));
+    let _slots = state
+        .slots
+        .take_for_stranger((Party::Logins, from), &state.limits)?;
     let found = state
         .authority
         .login_request(&request.namespace, &request.name);

@@ -224,11 +224,16 @@ impl Bed {
     }
 
     pub(crate) fn define_runtime(&self, spec: &Value) {
+        self.define_runtime_called("claude", spec);
+    }
+
+    pub(crate) fn define_runtime_called(&self, name: &str, spec: &Value) {
+        let runtime = object("Runtime", name, "r", spec);
         self.cluster
             .runtimes
             .lock()
             .unwrap()
-            .insert("claude".to_owned(), object("Runtime", "claude", "r", spec));
+            .insert(name.to_owned(), runtime);
     }
 
     /// An agent of another name than `reviewer`.
@@ -258,6 +263,15 @@ impl Bed {
             .lock()
             .unwrap()
             .insert(name.to_owned(), skill);
+    }
+
+    pub(crate) fn define_schedule(&self, name: &str, spec: &Value) {
+        let schedule = object("AgentSchedule", name, "c", spec);
+        self.cluster
+            .schedules
+            .lock()
+            .unwrap()
+            .insert(name.to_owned(), schedule);
     }
 
     pub(crate) fn define_webhook(&self, name: &str, spec: &Value) {
@@ -310,6 +324,7 @@ impl Bed {
             deadline_seconds: None,
             suspended: false,
             prompt: None,
+            fire_at: None,
         };
         self.store.enter(task).await.unwrap().task
     }

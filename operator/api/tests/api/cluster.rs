@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use api::Definitions;
-use crds::{Agent, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
+use crds::{Agent, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Runtime, Skill};
 
 use crate::bed::{NAMESPACE, NAMESPACE_UID};
 
@@ -21,6 +21,7 @@ pub(crate) struct Cluster {
     pub(crate) teams: Objects<AgentTeam>,
     pub(crate) skills: Objects<Skill>,
     pub(crate) webhooks: Objects<AgentWebhook>,
+    pub(crate) schedules: Objects<AgentSchedule>,
     pub(crate) requires_originator: AtomicBool,
     pub(crate) max_queued: Mutex<Option<u32>>,
     pub(crate) is_being_listed: AtomicBool,
@@ -74,6 +75,22 @@ impl Definitions for Cluster {
 
     fn webhook(&self, namespace: &str, name: &str) -> Option<Arc<AgentWebhook>> {
         named(&self.webhooks, namespace, name)
+    }
+
+    fn webhooks(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentWebhook>> {
+        page(&self.webhooks, namespace, after, most)
+    }
+
+    fn schedule(&self, namespace: &str, name: &str) -> Option<Arc<AgentSchedule>> {
+        named(&self.schedules, namespace, name)
+    }
+
+    fn schedules(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<AgentSchedule>> {
+        page(&self.schedules, namespace, after, most)
+    }
+
+    fn runtimes(&self, namespace: &str, after: &str, most: usize) -> Vec<Arc<Runtime>> {
+        page(&self.runtimes, namespace, after, most)
     }
 
     fn workspace(&self, namespace: &str) -> Option<String> {

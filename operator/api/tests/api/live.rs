@@ -103,7 +103,7 @@ impl Looker {
     }
 }
 
-async fn happen(bed: &Bed, attempt: AttemptId, seqs: std::ops::RangeInclusive<u64>) {
+pub(crate) async fn happen(bed: &Bed, attempt: AttemptId, seqs: std::ops::RangeInclusive<u64>) {
     let seqs: Vec<_> = seqs.collect();
     for part in seqs.chunks(limits::BATCH_EVENTS) {
         let event = |seq: &u64| Event {

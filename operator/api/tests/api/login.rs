@@ -1,5 +1,6 @@
 //! Logins: a `LoginRequest` and its nonce become a token, once and soon.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use api::{PendingLogin, Person};
@@ -11,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bed::{Answer, Bed, both, on_sqlite};
 use crate::people::OPERATORS;
+use crate::tls::Server;
 
 const LOGIN: &str = "/api/v1/login";
 const NONCE: [u8; 32] = [7; 32];
@@ -172,6 +174,33 @@ async fn many_strangers_do_not_ask_the_cluster_all_at_once() {
                 assert_eq!(answer.refusal(), (429, "tooManyRequests".to_owned()));
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_keeps_those_elsewhere_from_logging_in() {
+    on_sqlite(async |bed: Bed| {
+        let bed = bed.with(|parts| {
+            parts.limits.strangers_per_address = 1;
+            parts.limits.cluster_answer = Duration::from_secs(2);
+        });
+        bed.people.hang();
+        let server = Server::start(&bed).await;
+        let from = |last: u8| {
+            server.client(|builder| builder.local_address(IpAddr::from([127, 0, 0, last])))
+        };
+        let ask = async |client: reqwest::Client| {
+            let asked = client.post(server.url(LOGIN)).json(&body("login-1"));
+            asked.send().await.unwrap().status().as_u16()
+        };
+        let (greedy, other) = (from(1), from(2));
+        // One of them is waiting for the cluster while the other is refused.
+        let (one, two) = tokio::join!(ask(greedy.clone()), ask(greedy));
+        assert_eq!([one.min(two), one.max(two)], [429, 503]);
+        let (one, two) = tokio::join!(ask(from(1)), ask(other));
+        assert_eq!([one, two], [503, 503]);
+        server.stop(&bed).await;
     })
     .await;
 }

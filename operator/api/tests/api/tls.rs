@@ -76,7 +76,7 @@ impl Server {
         format!("https://localhost:{}{path}", self.port)
     }
 
-    fn client(
+    pub(crate) fn client(
         &self,
         change: impl FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
     ) -> Client {

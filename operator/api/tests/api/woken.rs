@@ -10,6 +10,9 @@ use crate::board::{Voice, claim, text};
 
 const MENTION: &str = "[Reviewer](mention://agent/reviewer) have a look";
 
+/// What stands in the description.
+pub(crate) const DESCRIPTION: &str = "behind the third door";
+
 /// The task that a comment queued.
 fn queued(posted: &Value) -> TaskId {
     text(&posted["wakes"][0]["task"]).parse().unwrap()
@@ -33,8 +36,8 @@ pub(crate) async fn give_object(bed: &Bed, task: TaskId, issue: &str, comment: &
 }
 
 /// A person mentions the agent on an issue; its task is claimed and has its object.
-async fn woken(bed: &Bed, ada: &Voice) -> (String, Value, AttemptId) {
-    let issue = json!({"title": "The leak", "description": "behind the third door"});
+pub(crate) async fn woken(bed: &Bed, ada: &Voice) -> (String, Value, AttemptId) {
+    let issue = json!({"title": "The leak", "description": DESCRIPTION});
     let saved = ada.post("/issues", &issue).await.ok();
     let issue = text(&saved["issue"]["key"]);
     let path = format!("/issues/{issue}/comments");

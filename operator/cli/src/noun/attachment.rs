@@ -19,6 +19,8 @@ use crate::text;
 
 /// The word for standard output.
 const STDOUT: &str = "-";
+/// What a file is of which nothing else is said.
+const ANY_MEDIA: &str = "application/octet-stream";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
@@ -60,7 +62,7 @@ pub(crate) struct Add {
     #[arg(
         long = "type",
         value_name = "TYPE",
-        default_value = "application/octet-stream"
+        default_value = ANY_MEDIA
     )]
     media_type: String,
 }
@@ -93,12 +95,7 @@ impl Verb {
 
 impl Add {
     async fn run(&self, session: &Session, out: &mut Output<'_>) -> Result<(), Failure> {
-        let own_name = || {
-            let name = self.file.file_name().and_then(|name| name.to_str());
-            name.map(str::to_owned)
-                .ok_or_else(|| Failure::Usage("how is it called? say it with --name".to_owned()))
-        };
-        let name = self.name.clone().map_or_else(own_name, Ok)?;
+        let name = self.name.clone().map_or_else(|| own_name(&self.file), Ok)?;
         let content = content(&self.file)?;
         let key = session.issue(self.key.as_ref()).await?;
         let added = session
@@ -119,7 +116,59 @@ impl Add {
     }
 }
 
-/// What a file holds. No API takes more than this.
+/// Puts a file on an issue, under its own name.
+pub(super) async fn add(
+    session: &Session,
+    key: &IssueKey,
+    file: &Path,
+) -> Result<Attachment, Failure> {
+    let new = NewAttachment {
+        name: own_name(file)?,
+    };
+    let content = content(file)?;
+    let board = session.board()?;
+    let added = board.add_attachment(key, &new, ANY_MEDIA, content);
+    Ok(added.await?)
+}
+
+/// Whether a file can be put on an issue, before anything is.
+pub(super) fn check(file: &Path) -> Result<(), Failure> {
+    own_name(file)?;
+    let failed = |cause| Failure::Input {
+        path: file.to_owned(),
+        cause,
+    };
+    let known = File::open(file).and_then(|open| open.metadata());
+    let known = known.map_err(failed)?;
+    if !known.is_file() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
+    fits(file, known.len())
+}
+
+fn own_name(file: &Path) -> Result<String, Failure> {
+    let name = file.file_name().and_then(|name| name.to_str());
+    name.map(str::to_owned).ok_or_else(|| {
+        Failure::Usage(format!(
+            "how is {} called? `moor attachment add --name` says it",
+            file.display()
+        ))
+    })
+}
+
+/// No API takes more than this.
+fn fits(path: &Path, bytes: u64) -> Result<(), Failure> {
+    if bytes <= limits::ATTACHMENT_BYTES_MOST {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is longer than {} bytes",
+        path.display(),
+        limits::ATTACHMENT_BYTES_MOST
+    )))
+}
+
+/// What a file holds.
 fn content(path: &Path) -> Result<Vec<u8>, Failure> {
     let failed = |cause| Failure::Input {
         path: path.to_owned(),
@@ -130,13 +179,7 @@ fn content(path: &Path) -> Result<Vec<u8>, Failure> {
     file.take(limits::ATTACHMENT_BYTES_MOST + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;
-    if bytes.len() as u64 > limits::ATTACHMENT_BYTES_MOST {
-        return Err(Failure::Usage(format!(
-            "{} is longer than {} bytes",
-            path.display(),
-            limits::ATTACHMENT_BYTES_MOST
-        )));
-    }
+    fits(path, bytes.len() as u64)?;
     Ok(bytes)
 }
 

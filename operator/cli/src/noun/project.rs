@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use protocol::board::{NewProject, Project, ProjectEdit, Repository};
+use protocol::board::{NewProject, Project, ProjectEdit, ProjectEnd, Repository};
 use protocol::limits;
 
 use super::Part;
@@ -29,6 +29,14 @@ pub(crate) enum Verb {
     Create(Create),
     /// Changes a project. What is not named stays.
     Edit(Edit),
+    /// Ends a project. Its issues go on without it.
+    Delete {
+        /// What issues call it.
+        name: String,
+        /// Takes issues out of it that belong to it; without this it stays as long as there are any.
+        #[arg(long)]
+        detach: bool,
+    },
 }
 
 /// The text of a project.
@@ -97,6 +105,12 @@ impl Verb {
                 board.create_project(&new).await?
             }
             Self::Edit(edit) => edit.run(session).await?,
+            Self::Delete { name, detach } => {
+                let name = checked(name)?;
+                let how = ProjectEnd { detach: *detach };
+                board.delete_project(&name, how).await?;
+                return out.done(&name, "is deleted");
+            }
         };
         out.show(&project, |project| project.name.clone(), describe)
     }

@@ -8,6 +8,8 @@ use crate::noun::wakes;
 use crate::table::Table;
 use crate::text;
 
+/// Characters of a text of which only the beginning is shown.
+const BEGINNING: usize = 200;
 /// Columns by which a comment's text is indented below its head.
 const INDENT: usize = 4;
 
@@ -39,6 +41,19 @@ pub(super) fn summary(comments: &[Comment]) -> Table<6> {
 
 /// A comment with its text.
 pub(in crate::noun) fn describe(comment: &Comment) -> String {
+    with_text(comment, comment.body.trim_end())
+}
+
+/// A comment with the beginning of its text, on one line.
+pub(super) fn compact(comment: &Comment) -> String {
+    let words = comment.body.split_whitespace();
+    let whole = words.collect::<Vec<_>>().join(" ");
+    let end = whole.char_indices().nth(BEGINNING);
+    let shown = end.map_or(whole.clone(), |(end, _)| format!("{}…", &whole[..end]));
+    with_text(comment, &shown)
+}
+
+fn with_text(comment: &Comment, body: &str) -> String {
     let mut head = format!(
         "{} {} {}",
         comment.id,
@@ -61,18 +76,20 @@ pub(in crate::noun) fn describe(comment: &Comment) -> String {
     if let Some(edited) = comment.edited {
         let _ = write!(head, ", edited {}", text::time(edited));
     }
-    format!(
-        "{}\n{}\n",
-        text::line(&head),
-        text::indented(comment.body.trim_end(), INDENT)
-    )
+    let mut shown = format!("{}\n{}", text::line(&head), text::indented(body, INDENT));
+    for file in &comment.attachments {
+        let line = format!("with {} {}: {} bytes", file.id, file.name, file.bytes);
+        shown += &text::indented(&text::line(&line), INDENT);
+    }
+    shown.push('\n');
+    shown
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use protocol::CommentId;
-    use protocol::board::{Author, AuthorKind};
+    use protocol::board::{Attachment, Author, AuthorKind};
+    use protocol::{AttachmentId, CommentId};
     use uuid::Uuid;
 
     use super::*;
@@ -122,6 +139,20 @@ mod tests {
             },
             ..comment(3, 3)
         };
+        let long = Comment {
+            body: "a long\n\nword ".repeat(30),
+            attachments: vec![Attachment {
+                id: AttachmentId(Uuid::from_u128(9)),
+                name: "log\u{1b}[2J.txt".into(),
+                media_type: "text/plain".into(),
+                bytes: 17,
+                sha256: String::new(),
+                author: system.author.clone(),
+                created: Timestamp::UNIX_EPOCH,
+            }],
+            ..comment(4, 4)
+        };
+        insta::assert_snapshot!("comment_compact", compact(&long));
         let all = [root, reply, system];
         let shown: String = all.iter().map(describe).collect();
         insta::assert_snapshot!("comments", shown);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use client::Follow;
-use protocol::board::{RunView, TimelineItem};
+use protocol::board::{RawQuery, RunView, TimelineItem};
 use protocol::{EventBody, TaskId, limits};
 use serde::Serialize;
 
@@ -29,6 +29,12 @@ pub(crate) struct Logs {
     /// Goes on until the task is over, also after a lost connection.
     #[arg(long, short)]
     follow: bool,
+    /// What the agent's program wrote, word for word but for secrets: the last 4 MiB of it.
+    #[arg(long, conflicts_with_all = ["after", "limit", "follow"])]
+    raw: bool,
+    /// Of this attempt; without one of the last.
+    #[arg(long, value_name = "NUMBER", requires = "raw", value_parser = clap::value_parser!(u32).range(1..))]
+    attempt: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -97,6 +103,9 @@ impl Logs {
                 .map(drop);
         }
         let session = Session::open(settings).await?;
+        if self.raw {
+            return raw(&session, self.id, self.attempt, out).await;
+        }
         let limit = self.limit.unwrap_or(limits::PAGE_ITEMS);
         let (part, more) = part(&session, self.id, self.after, limit).await?;
         Events.take(&part, out)?;
@@ -225,6 +234,47 @@ async fn full(
         |whole| whole.position.to_string(),
         |whole| text::block(whole.text.trim_end()) + "\n",
     )
+}
+
+/// What the agent's program wrote, part by part: as much as there is, and no more of it at once than a part.
+async fn raw(
+    session: &Session,
+    task: TaskId,
+    attempt: Option<u32>,
+    out: &mut Output<'_>,
+) -> Result<(), Failure> {
+    let mut asked = RawQuery { attempt, from: 0 };
+    let mut end = 0;
+    loop {
+        let log = session.board()?.raw(task, &asked).await?;
+        for part in &log.parts {
+            if part.start > end {
+                out.note(&format!(
+                    "{} bytes before this were not kept",
+                    part.start - end
+                ))?;
+            }
+            end = part.start.saturating_add(part.text.len() as u64);
+            out.item(
+                part,
+                |part| part.start.to_string(),
+                |part| text::block(&part.text),
+            )?;
+        }
+        let Some(next) = log.next.filter(|next| *next > asked.from) else {
+            if end == 0 {
+                out.note(&format!(
+                    "attempt {} has written nothing so far",
+                    log.attempt
+                ))?;
+            }
+            return Ok(());
+        };
+        asked = RawQuery {
+            attempt: Some(log.attempt),
+            from: next,
+        };
+    }
 }
 
 /// What an event holds, as it is.
