@@ -57,6 +57,7 @@ struct State {
     watchers: Vec<(String, Option<String>, mpsc::UnboundedSender<Bytes>)>,
     asked: Vec<Asked>,
     refusals: Vec<(String, u16, String)>,
+    is_away: bool,
 }
 
 impl ApiServer {
@@ -81,6 +82,15 @@ impl ApiServer {
         self.lock()
             .refusals
             .push((resource.to_owned(), code, message.to_owned()));
+    }
+
+    /// Whether it is there for the operator; the node goes on meanwhile, as kubelets do.
+    pub(crate) fn away(&self, is_away: bool) {
+        let mut state = self.lock();
+        state.is_away = is_away;
+        if is_away {
+            state.watchers.clear();
+        }
     }
 
     pub(crate) fn forget_asked(&self) {
@@ -267,6 +277,9 @@ impl ApiServer {
     }
 
     async fn answer(self, request: Request<Body>) -> Response<Answer> {
+        if self.lock().is_away {
+            return unavailable();
+        }
         let (parts, body) = request.into_parts();
         let body = body.collect_bytes().await.unwrap_or_default();
         let query: BTreeMap<String, String> = parts.uri.query().map(pairs).unwrap_or_default();
@@ -540,4 +553,11 @@ impl tower::Service<Request<Body>> for ApiServer {
         let server = self.clone();
         Box::pin(async move { Ok(server.answer(request).await) })
     }
+}
+
+fn unavailable() -> Response<Answer> {
+    let code = StatusCode::SERVICE_UNAVAILABLE;
+    let mut response = Response::new(Answer::Whole(Some(status(code, "away").to_string().into())));
+    *response.status_mut() = code;
+    response
 }

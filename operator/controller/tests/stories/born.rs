@@ -85,7 +85,7 @@ fn queued(posted: &Posted) -> TaskId {
 }
 
 /// A person mentions the agent on a new issue.
-async fn mention(world: &World, operator: &Operator) -> TaskId {
+pub(crate) async fn mention(world: &World, operator: &Operator) -> TaskId {
     let by = person(world, operator).await;
     let key = issue(operator, &by).await;
     queued(&say(operator, &by, &key, None).await)

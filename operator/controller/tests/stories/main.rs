@@ -6,6 +6,7 @@
 )]
 
 mod apiserver;
+mod away;
 mod born;
 mod chats;
 mod crash;
