@@ -114,6 +114,7 @@ fn tell(ctx: &Context, seen: &Seen, outcome: &Outcome) {
             tracing::info!(task.id = %task, task.name = %name, %namespace, "a task succeeded")
         }
         Outcome::Failed { class, message, .. } => {
+            let message = seen.told(*class, message);
             tracing::info!(task.id = %task, task.name = %name, %namespace, class = class.as_str(), %message, "a task failed");
             // A namespace that is going takes no Event.
             let object = seen
@@ -125,7 +126,7 @@ fn tell(ctx: &Context, seen: &Seen, outcome: &Outcome) {
                     object.as_ref(),
                     Grade::Warning,
                     class.as_str(),
-                    message.clone(),
+                    message.to_owned(),
                 );
             }
         }

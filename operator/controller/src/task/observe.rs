@@ -14,7 +14,7 @@ use kube::ResourceExt as _;
 use protocol::board;
 use protocol::redact::Redactor;
 use protocol::{
-    AttemptId, InstallationKey, MacKey, TaskId, TaskResult, TaskState, TerminationMessage, bound,
+    AttemptId, FailureClass, InstallationKey, MacKey, TaskId, TaskResult, TaskState, TerminationMessage, bound,
 };
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 
@@ -129,6 +129,25 @@ impl Seen {
             kind: SubjectKind::parse(&subject.kind).unwrap_or(SubjectKind::Key),
             name: subject.name.clone(),
         }
+    }
+
+    /// True for what one person and an agent have between them: whoever looks at objects is not that one, and what an
+    /// agent answers, or fails with, may tell of it.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        match SubjectKind::parse(&self.session.key.subject.kind) {
+            Some(SubjectKind::Chat | SubjectKind::QuickIssue) => true,
+            Some(SubjectKind::Issue | SubjectKind::Key) | None => false,
+        }
+    }
+
+    /// What is told of a failure in the cluster.
+    #[must_use]
+    pub fn told<'a>(&self, class: FailureClass, message: &'a str) -> &'a str {
+        if self.is_private() {
+            return class.explanation();
+        }
+        message
     }
 
     /// The last attempt.

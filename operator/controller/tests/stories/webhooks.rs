@@ -1,8 +1,12 @@
 //! Webhooks: each gets its key, and each delivery becomes once what it is to become, whatever happens on the way.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use controller::kube_writes::NoFaults;
 use controller::{Clock as _, KubePoint};
 use protocol::board::{
-    AuthorKind, Comment, CommentQuery, Issue, IssueEdit, IssueQuery, IssueStatus,
+    AuthorKind, Comment, CommentQuery, DeliveryState, Issue, IssueEdit, IssueQuery, IssueStatus,
 };
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
@@ -226,6 +230,52 @@ async fn deliveries_become_an_issue_and_then_comments_on_it() {
     world.until("another issue", || over(&world, 4)).await;
     assert_eq!(issues(&world, &operator).await.len(), 2);
     calm(&operator, "alerts").await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_that_the_store_never_takes_holds_up_no_other() {
+    let world = World::new();
+    webhook(&world, "alerts", alerts());
+    // The third is that of the other delivery; those from the sixth on are of the first one sent again.
+    let count = AtomicUsize::new(0);
+    let faults = store::Faults::new(move |point| {
+        if point != WritePoint::Deliver {
+            return None;
+        }
+        let number = count.fetch_add(1, Ordering::AcqRel) + 1;
+        matches!(number, 1 | 2 | 4 | 5).then_some(store::Fault::ErrorBefore)
+    });
+    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
+    let alert = |id: u32| json!({"name": "disk", "host": "a", "id": id});
+    send(&world, &operator, "alerts", "stuck", &alert(1))
+        .await
+        .unwrap();
+    let tried = || faults.passed().contains(&WritePoint::Deliver);
+    world.until("it is tried", tried).await;
+    send(&world, &operator, "alerts", "other", &alert(2))
+        .await
+        .unwrap();
+    world
+        .until("the other one is dealt with", || over(&world, 1))
+        .await;
+    let ended = || {
+        let ends = faults.passed();
+        ends.contains(&WritePoint::EndDelivery)
+    };
+    world.until("it is given up", ended).await;
+    calm(&operator, "given up").await;
+    let store = &operator.ctx.store;
+    let all = store.deliveries(&workspace(&world), "alerts", 9, None).await;
+    let all = all.unwrap().items;
+    let stuck = all.iter().find(|one| one.delivery == "stuck").unwrap();
+    assert_eq!(stuck.state, DeliveryState::Failed);
+    let remark = format!("{stuck:?}");
+    assert!(remark.contains("could not be stored"), "{remark}");
+    let again = send(&world, &operator, "alerts", "stuck", &alert(1)).await;
+    assert_eq!(again.unwrap(), Took::New);
+    world.until("it is taken now", || over(&world, 2)).await;
+    calm(&operator, "deliveries").await;
     operator.stop().await;
 }
 

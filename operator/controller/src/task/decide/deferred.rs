@@ -42,7 +42,7 @@ mod tests {
         let mut seen = fixtures::running();
         seen.row.state = TaskState::Queued;
         (seen.row.fire_at, seen.row.deferred) = (Some(at(5_000)), true);
-        for (now, look_at) in [(4_900, 5_000), (1_000, 1_600)] {
+        for (now, look_at) in [(4_900, 5_000), (1_010, 1_610)] {
             let plan = plan(&seen, at(now));
             assert_eq!((plan.claim, plan.look_at), (false, Some(at(look_at))));
             assert_eq!(super::super::step(&seen, at(now)), None);

@@ -272,7 +272,8 @@ fn succeeded(seen: &Seen) -> Wanted {
         None => want(kind::SUCCEEDED, Status::Unknown, phase(seen.row.state), ""),
         Some(Outcome::Succeeded) => want(kind::SUCCEEDED, Status::True, reason::SUCCEEDED, ""),
         Some(Outcome::Failed { class, message, .. }) => {
-            want(kind::SUCCEEDED, Status::False, class.as_str(), message)
+            let told = seen.told(*class, message);
+            want(kind::SUCCEEDED, Status::False, class.as_str(), told)
         }
     }
 }

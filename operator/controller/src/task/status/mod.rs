@@ -5,7 +5,7 @@ mod parts;
 
 use std::time::Duration;
 
-use crds::{AgentTaskStatus, SubjectKind, conditions as merge, task_condition, task_reason};
+use crds::{AgentTaskStatus, conditions as merge, task_condition, task_reason};
 use jiff::Timestamp;
 use protocol::TaskState;
 use store::{AttemptRow, TaskRow};
@@ -75,12 +75,13 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
         runtime_name: attempt.map(|attempt| attempt.runtime.clone()),
         resumed: parts::resumed(row),
         waiting: parts::waiting(seen, old, now),
-        failure: row.verdict.as_ref().and_then(parts::failure),
+        failure: row.verdict
+            .as_ref()
+            .and_then(|verdict| parts::failure(seen, verdict)),
         result: row
             .verdict
             .as_ref()
-            // What was answered in a chat is for its person alone, and whoever looks at objects is not that one.
-            .filter(|_| seen.session.key.subject.kind != SubjectKind::Chat.as_str())
+            .filter(|_| !seen.is_private())
             .and_then(parts::result),
         usage: row.verdict.as_ref().map(parts::usage).unwrap_or_default(),
         times: Some(parts::times(row, attempt)),

@@ -181,7 +181,7 @@ fn ceiled(at: Timestamp) -> Timestamp {
     at.round(whole).unwrap_or(at)
 }
 
-pub(super) fn failure(verdict: &Verdict) -> Option<FailureStatus> {
+pub(super) fn failure(seen: &Seen, verdict: &Verdict) -> Option<FailureStatus> {
     let Outcome::Failed {
         class,
         message,
@@ -198,7 +198,7 @@ pub(super) fn failure(verdict: &Verdict) -> Option<FailureStatus> {
     };
     Some(FailureStatus {
         class: class.as_str().to_owned(),
-        message: message.clone(),
+        message: seen.told(*class, message).to_owned(),
         exit_code: *exit_code,
         signal: signal.filter(|signal| (0..=128).contains(signal)),
         retry,
