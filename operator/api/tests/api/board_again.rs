@@ -126,6 +126,54 @@ both! {
         keyed(&bed, "ada", &"x".repeat(128), "/issues", &new).await.ok();
     }
 
+    async fn what_is_asked_for_later_waits_and_says_until_when(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let path = format!("/issues/{}/comments", ada.issue("x").await);
+        let later = bed.now() + jiff::SignedDuration::from_hours(2);
+        let comment = json!({"body": MENTION, "wakeAt": later});
+        let foreseen = ada.post(&format!("{path}/preview"), &comment).await.ok();
+        let wakes = ada.post(&path, &comment).await.ok()["wakes"].clone();
+        let until = json!(later);
+        for wake in [&foreseen["wakes"][0], &wakes[0]] {
+            assert_eq!((&wake["outcome"], &wake["until"]), (&json!("deferred"), &until));
+        }
+        let task = text(&wakes[0]["task"]);
+        let run = ada.get(&format!("/tasks/{task}")).await.ok();
+        assert_eq!((&run["state"], &run["waitsFor"], &run["deferredUntil"]), (&json!("queued"), &json!("startTime"), &until));
+        let summary = text(&ada.get(&format!("/tasks/{task}/explain")).await.ok()["summary"]);
+        assert!(summary.contains("deferred until") && summary.contains("moor task cancel"), "{summary}");
+        ada.post(&format!("/tasks/{task}/cancel"), &Value::Null).await.ok();
+        let again = ada.post(&format!("/tasks/{task}/rerun"), &json!({"wakeAfterSeconds": 7200})).await.ok();
+        assert_eq!(again["deferredUntil"], until);
+        for (body, word) in [
+            (json!({"wakeAt": later, "wakeAfterSeconds": 5}), "leave one of them out"),
+            (json!({"wakeAfterSeconds": 31 * 24 * 3600}), "30 days"),
+        ] {
+            for path in [format!("/tasks/{task}/rerun"), path.clone()] {
+                let mut body = body.clone();
+                if path.ends_with("comments") {
+                    body["body"] = json!(MENTION);
+                }
+                let (status, _, words) = said(&ada.post(&path, &body).await);
+                assert!(status == 400 && words.contains(word), "{path}: {status} {words}");
+            }
+        }
+    }
+
+    async fn who_lets_a_task_go_on_may_wake_its_agent(bed: Bed) {
+        let (ada, eve) = (Voice::person(&bed, "ada").await, Voice::person(&bed, "eve").await);
+        let (_, task) = woken(&ada).await;
+        eve.post(&format!("/tasks/{task}/suspend"), &Value::Null).await.ok();
+        let spec = json!({"runtimeRefs": [{"name": "claude"}], "access": {"owner": "ada"}});
+        bed.define_agent(&spec);
+        let refused = eve.post(&format!("/tasks/{task}/resume"), &Value::Null).await;
+        let (status, code, words) = said(&refused);
+        assert_eq!((status, code.as_str()), (409, "wrongState"));
+        assert!(words.contains("you may not wake it"), "{words}");
+        let view = ada.post(&format!("/tasks/{task}/resume"), &Value::Null).await.ok();
+        assert_eq!(view["state"], "queued");
+    }
+
     async fn agents_do_not_say_what_goes_first(bed: Bed) {
         let ada = Voice::person(&bed, "ada").await;
         let issue = text(&ada.post("/issues", &json!({"title": "x", "priority": 5})).await.ok()["issue"]["key"]);

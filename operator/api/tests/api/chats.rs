@@ -76,6 +76,33 @@ both! {
         assert_eq!((&run["cause"], &run["subject"]["kind"]), (&json!("chat"), &json!("Chat")));
     }
 
+    async fn how_a_task_of_a_chat_failed_is_told_to_its_person_alone(bed: Bed) {
+        let (ada, eve) = (Voice::person(&bed, "ada").await, Voice::person(&bed, "eve").await);
+        let chat = ada.post("/chats", &json!({"agent": "reviewer", "body": "x"})).await.ok();
+        let quick = ada.post("/quick-issues", &json!({"agent": "reviewer", "text": "y"})).await.ok();
+        let tasks = [task(&chat), text(&quick["task"]).parse().unwrap()];
+        for task in tasks {
+            let failed = protocol::Verdict {
+                outcome: protocol::Outcome::failed(protocol::FailureClass::CliCrashed, "it said: secret"),
+                at: bed.now(),
+                result: None,
+            };
+            bed.store.end_unclaimed(task, failed, bed.now()).await.unwrap();
+            let path = format!("/tasks/{task}");
+            assert_eq!(ada.get(&path).await.ok()["message"], "it said: secret");
+            let seen = eve.get(&path).await.ok();
+            assert_eq!((&seen["failure"], seen.get("message")), (&json!("CliCrashed"), None));
+        }
+        let listed = eve.get("/tasks").await.ok().to_string();
+        assert!(!listed.contains("secret") && listed.contains("CliCrashed"), "{listed}");
+        assert_eq!(ada.get("/tasks").await.ok().to_string().matches("it said: secret").count(), 2);
+        // Whoever asks for it again is told what to do instead.
+        for task in tasks {
+            let (status, _, words) = crate::board::said(&ada.post(&format!("/tasks/{task}/retry"), &json!({})).await);
+            assert!(status == 409 && words.contains("write into its chat again"), "{words}");
+        }
+    }
+
     async fn a_task_of_a_chat_sees_that_chat_and_nothing_else(bed: Bed) {
         // Not even where its agent may see all of the workspace on an issue.
         bed.define_agent(&json!({"runtimeRefs": [{"name": "claude"}], "tokenScope": "Workspace"}));
