@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use cluster::command;
@@ -49,7 +50,9 @@ fn scripted(
     image: &str,
 ) -> Result<(Value, Value)> {
     let yaml = fs::read_to_string(examples.join("model.yaml")).context("read model.yaml")?;
-    objects.apply(&yaml.replace("${MODEL_IMAGE}", image))?;
+    let mut apply = in_its_namespace(objects);
+    apply.args(["apply", "--server-side", "-f", "-"]);
+    command::capture_with(&mut apply, &yaml.replace("${MODEL_IMAGE}", image))?;
     let pod = objects.until("the model is ready", |objects| {
         let pod = find(objects, "pod")?;
         Ok(Some(pod).filter(|pod| condition(pod, "Ready").0 == "True"))
@@ -70,10 +73,16 @@ fn scripted(
 }
 
 fn find(objects: &Objects<'_>, kind: &str) -> Result<Value> {
+    let mut get = in_its_namespace(objects);
+    get.args(["get", kind, "model", "-o", "json"]);
+    serde_json::from_str(&command::capture(&mut get)?).context("read what kubectl shows")
+}
+
+/// kubectl, to be completed. The last namespace of several counts.
+fn in_its_namespace(objects: &Objects<'_>) -> Command {
     let mut kubectl = objects.kubectl();
-    // The last one counts.
-    kubectl.args(["--namespace", NAMESPACE, "get", kind, "model", "-o", "json"]);
-    serde_json::from_str(&command::capture(&mut kubectl)?).context("read what kubectl shows")
+    kubectl.args(["--namespace", NAMESPACE]);
+    kubectl
 }
 
 /// The key in a file. No message holds any of it.
