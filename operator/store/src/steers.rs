@@ -1,7 +1,7 @@
 //! Remarks that are offered to a run that goes on, and what became of them.
 
 use jiff::Timestamp;
-use protocol::board::{CauseKind, Posted};
+use protocol::board::{CauseKind, IssueKey, Posted};
 use protocol::runner::CommandKind;
 use protocol::{AttemptId, CommentId, TaskId, bound, limits};
 use wake::{Directory, Target};
@@ -137,7 +137,7 @@ const REFUSED: &str = "refused";
 pub(crate) async fn offer(
     write: &mut Write,
     attempt: AttemptId,
-    comment: CommentId,
+    (comment, issue): (CommentId, &IssueKey),
     now: Timestamp,
 ) -> Result<bool, Error> {
     const INSERT: &str = "INSERT INTO steers (task, attempt, comment, state, offered_at) VALUES ($1, $2, $3, $4, $5)";
@@ -154,8 +154,8 @@ pub(crate) async fn offer(
     let said = comments::fresh(write, comment).await?;
     let command = CommandKind::Steer {
         remark: comment,
+        text: words(said.body, issue, said.thread),
         author: said.author,
-        text: words(said.body, comment),
     };
     attempts::tell(write, attempt, command).await?;
     write.changed(attempt.task);
@@ -174,9 +174,9 @@ pub(crate) async fn has_room(on: impl Into<Conn<'_>>, attempt: AttemptId) -> Res
 }
 
 /// What fits into a command, and where the rest is.
-fn words(mut text: String, comment: CommentId) -> String {
+fn words(mut text: String, issue: &IssueKey, thread: CommentId) -> String {
     if text.len() > limits::CAUSE_COMMENT_BYTES {
-        let rest = format!("… (cut; all of it: moor comment get {comment})");
+        let rest = format!("… (cut; all of it: moor comment list {issue} --thread {thread})");
         bound::cut(&mut text, limits::CAUSE_COMMENT_BYTES - rest.len());
         text.push_str(&rest);
     }

@@ -41,7 +41,7 @@ impl Begin<'_> {
         let Some(running) = running(&mut *write, self.slot(agent)).await? else {
             return Ok(verdict);
         };
-        if !steers::offer(write, running, comment, self.now).await? {
+        if !steers::offer(write, running, (comment, &self.issue.key), self.now).await? {
             return Ok(verdict);
         }
         Ok(WakeVerdict::Steered {

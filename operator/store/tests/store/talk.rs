@@ -86,10 +86,6 @@ impl Scene {
         at(self.now)
     }
 
-    pub(crate) fn second(&self) -> i64 {
-        self.now
-    }
-
     pub(crate) fn pass(&mut self, seconds: i64) {
         self.now += seconds;
     }
