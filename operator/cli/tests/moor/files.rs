@@ -69,6 +69,44 @@ fn git(folder: &Path, words: &[&str]) {
 }
 
 #[tokio::test]
+async fn a_comment_comes_with_files_or_nothing_is_sent() {
+    let bed = bed(None).await;
+    let comment = json!({
+        "id": TASK, "thread": TASK, "author": {"kind": "agent", "id": "coder", "name": "Coder"}, "body": "see",
+        "resolved": false, "replies": 0, "lastActivity": "2026-01-02T03:04:05Z", "revision": 1,
+        "created": "2026-01-02T03:04:05Z",
+    });
+    bed.answer(
+        "POST workspaces/-/issues/TEAM-12/attachments",
+        attachment("a.log"),
+    )
+    .answer(
+        "POST workspaces/-/issues/TEAM-12/comments",
+        json!({"comment": comment, "wakes": []}),
+    );
+    let file = bed.home.path().join("a.log");
+    std::fs::write(&file, "log").unwrap();
+    let file = file.to_str().unwrap();
+    let add = [
+        "comment", "add", "--body", "see", "--as-is", "--attach", file,
+    ];
+    let absent = [&add[..], &["--attach", "/nowhere"]].concat();
+    let refused = bed.pod(&absent).await;
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(bed.lines().iter().all(|line| !line.starts_with("POST")));
+    bed.pod(&add).await.ok();
+    let asked = bed.asked();
+    let sent: Vec<_> = asked
+        .iter()
+        .filter(|asked| asked.line.starts_with("POST"))
+        .map(|asked| asked.body.as_str())
+        .collect();
+    assert_eq!(sent[0], "log");
+    let posted: Value = serde_json::from_str(sent[1]).unwrap();
+    assert_eq!(posted, json!({"body": "see", "attachments": [TASK]}));
+}
+
+#[tokio::test]
 async fn a_file_goes_as_it_is_and_never_over_another_one() {
     let bed = bed(None).await;
     bed.answer(
