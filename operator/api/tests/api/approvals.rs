@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bed::{Bed, both};
 use crate::board::{Voice, items, text, working_on};
+use crate::woken::woken;
 
 /// Asks as the runner of this attempt.
 async fn ask(bed: &Bed, attempt: AttemptId, question: &Value) -> Value {
@@ -35,8 +36,7 @@ async fn commands(bed: &Bed, attempt: AttemptId) -> Vec<Value> {
 both! {
     async fn one_answer_wins_and_reaches_the_runner(bed: Bed) {
         let (ada, bob) = (Voice::person(&bed, "ada").await, Voice::person(&bed, "bob").await);
-        let issue = ada.issue("push it").await;
-        let attempt = working_on(&bed, &issue).await;
+        let (issue, _, attempt) = woken(&bed, &ada).await;
         let id = asked(&bed, attempt, "1", "Bash").await;
         assert_eq!(asked(&bed, attempt, "1", "Bash").await, id, "asking again is asking once");
 
@@ -67,10 +67,10 @@ both! {
     async fn who_may_not_decide_is_not_told_in_the_inbox(bed: Bed) {
         let ada = Voice::person(&bed, "ada").await;
         let reader = Voice::reader(&bed, "rita").await;
-        let issue = ada.issue("push it").await;
+        let (issue, _, attempt) = woken(&bed, &ada).await;
         let member = reader.member("rita").await;
         ada.comment(&issue, &format!("[rita](mention://member/{member})")).await;
-        asked(&bed, working_on(&bed, &issue).await, "1", "Bash").await;
+        asked(&bed, attempt, "1", "Bash").await;
         let kinds = |told: Value| items(&told).iter().map(|entry| text(&entry["kind"])).collect::<Vec<_>>();
         assert_eq!(kinds(reader.get("/inbox").await.ok()), ["mention"]);
         assert_eq!(kinds(ada.get("/inbox").await.ok()), ["approval"]);
@@ -129,8 +129,7 @@ both! {
     async fn a_chats_question_is_its_persons_alone(bed: Bed) {
         let (ada, eve) = (Voice::person(&bed, "ada").await, Voice::person(&bed, "eve").await);
         let begun = ada.post("/chats", &json!({"agent": "reviewer", "body": "push it"})).await.ok();
-        let task = text(&begun["wake"]["verdict"]["task"]);
-        let task = if task.is_empty() { text(&begun["wake"]["task"]) } else { task };
+        let task = text(&begun["wake"]["task"]);
         let attempt = crate::board::claim(&bed, crate::bed::NAMESPACE_UID, task.parse().unwrap()).await;
         let id = asked(&bed, attempt, "1", "Bash").await;
         assert_eq!(items(&eve.get("/approvals").await.ok()), Vec::<Value>::new());
