@@ -3,11 +3,14 @@
 
 mod codebuddy;
 mod copilot;
+mod hermes;
+mod kimi;
 #[path = "../real/lab.rs"]
 mod lab;
 mod omp;
 mod openclaw;
 mod opencode;
+mod qoder;
 mod qwen;
 #[path = "../real/scenarios.rs"]
 mod scenarios;

@@ -435,6 +435,19 @@ mod hermes {
         assert_eq!(result(&out).session.as_deref(), Some("s2"));
     }
 
+    /// As the real one answers for a session that it does not know.
+    #[test]
+    fn a_new_session_in_the_place_of_the_old_one_means_that_it_is_lost() {
+        let other = r#"{"id":2,"result":{"_meta":{"hermes":{"sessionProvenance":{"acpSessionId":"s2","currentHermesSessionId":"s2","rootHermesSessionId":"s2","parentHermesSessionId":null,"sessionKind":"root","compressionDepth":0}}}}}"#;
+        let run = run(Some("s"), &[INITIALIZED, other]);
+        assert!(matches!(
+            result(&run.out).resume,
+            ResumeOutcome::Rejected(_)
+        ));
+        assert_eq!(result(&run.out).retired, ["s"]);
+        assert_eq!(written(&run, "session/prompt"), 0);
+    }
+
     #[test]
     fn a_failure_on_stderr_is_one_though_the_turn_ended_well() {
         let mut run = run(None, &[INITIALIZED, OPENED, SAID]);

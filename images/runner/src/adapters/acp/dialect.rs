@@ -56,6 +56,8 @@ pub(super) struct Dialect {
     pub(super) refuses_when_lost: bool,
     /// The id under which a session was opened, where it is not said as usual.
     pub(super) renamed: fn(&Value) -> &str,
+    /// True when it says of a session that is to go on under another id that it is a new one.
+    pub(super) is_new: fn(&Value) -> bool,
     /// How the model is chosen.
     pub(super) model: Model,
     /// The flag that says how much the model thinks; by the option of the session where there is none.
@@ -199,6 +201,7 @@ pub(super) const BASE: Dialect = Dialect {
     lost: &[],
     refuses_when_lost: false,
     renamed: |_| "",
+    is_new: |_| false,
     model: Model::InSession,
     thinking: None,
     announces_no_servers: false,

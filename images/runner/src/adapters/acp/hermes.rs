@@ -1,5 +1,7 @@
 //! Hermes (0.19.0, installed with its `acp` extra).
 
+use serde_json::Value;
+
 use super::dialect::{BASE, Dialect, Model, Naming, Steers};
 use crate::adapters::flags::Takes;
 use crate::adapters::frame::text;
@@ -29,20 +31,28 @@ pub(super) const DIALECT: Dialect = Dialect {
     skills: |place| place.home.join(".hermes/skills"),
     // It takes any session: in one that it does not know it refuses the prompt, or works under another id.
     refuses_when_lost: true,
-    renamed: |opened| {
-        let meta = opened.get("_meta").and_then(|meta| meta.get("hermes"));
-        let provenance = meta.and_then(|meta| meta.get("sessionProvenance"));
-        provenance.map_or("", |provenance| text(provenance, "acpSessionId"))
+    renamed: |opened| text(provenance(opened), "acpSessionId"),
+    is_new: |opened| {
+        let provenance = provenance(opened);
+        let root = text(provenance, "rootHermesSessionId");
+        text(provenance, "sessionKind") == "root" && root == text(provenance, "acpSessionId")
     },
     model: Model::WhenOpened,
     announces_no_servers: true,
     // It says of itself that it has the remark, as if the agent had said it.
     steers: Steers::Prompt("/steer "),
     is_notice: |update| {
-        let content = update.get("content").unwrap_or(&serde_json::Value::Null);
+        let content = update.get("content").unwrap_or(&Value::Null);
         text(content, "text").starts_with("⏩ Steer queued for the active turn")
     },
     tools: Naming::Hermes,
     fails_on_stderr: true,
     ..BASE
 };
+
+/// What it says of where a session comes from.
+fn provenance(opened: &Value) -> &Value {
+    let meta = opened.get("_meta").and_then(|meta| meta.get("hermes"));
+    let provenance = meta.and_then(|meta| meta.get("sessionProvenance"));
+    provenance.unwrap_or(&Value::Null)
+}

@@ -180,6 +180,14 @@ impl Run {
             return;
         }
         if call != Call::New && self.launch.resume.as_deref() != Some(&session) {
+            if (self.dialect.is_new)(result) {
+                let words = format!(
+                    "{} did not find the session and opened another",
+                    self.dialect.id
+                );
+                self.reject(words, out);
+                return;
+            }
             self.doubt = Some(format!(
                 "{} went on under another id, {session}",
                 self.dialect.id

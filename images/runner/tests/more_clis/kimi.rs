@@ -1,0 +1,46 @@
+//! Kimi Code.
+
+use crate::lab::Cli;
+use crate::scenarios::scenarios;
+
+/// The provider is given in the program's own file.
+const KIMI: Cli = Cli {
+    id: "kimi",
+    args: &[],
+    env: &[],
+    files: &[(
+        ".kimi-code/config.toml",
+        r#"
+default_model = "scripted"
+telemetry = false
+
+[providers.scripted]
+type = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+api_key = "any"
+
+[models.scripted]
+provider = "scripted"
+model = "scripted-1"
+max_context_size = 128000
+"#,
+    )],
+    uses: None,
+    model: None,
+    // It does not tell them over ACP.
+    tokens: None,
+    has_files: false,
+    in_pieces: true,
+    acp: true,
+};
+
+// It tries a provider that fails again for minutes; its recordings show the classes.
+scenarios!(KIMI:
+    it_answers
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_in_a_tool_and_resumed
+    it_can_be_interrupted_while_it_answers
+);
