@@ -14,7 +14,8 @@ use kube::ResourceExt as _;
 use protocol::board;
 use protocol::redact::Redactor;
 use protocol::{
-    AttemptId, FailureClass, InstallationKey, MacKey, TaskId, TaskResult, TaskState, TerminationMessage, bound,
+    AttemptId, FailureClass, InstallationKey, MacKey, TaskId, TaskResult, TaskState,
+    TerminationMessage, bound,
 };
 use store::{AttemptRow, SessionRow, TaskRow, Waiting};
 

@@ -266,7 +266,9 @@ async fn a_delivery_that_the_store_never_takes_holds_up_no_other() {
     world.until("it is given up", ended).await;
     calm(&operator, "given up").await;
     let store = &operator.ctx.store;
-    let all = store.deliveries(&workspace(&world), "alerts", 9, None).await;
+    let all = store
+        .deliveries(&workspace(&world), "alerts", 9, None)
+        .await;
     let all = all.unwrap().items;
     let stuck = all.iter().find(|one| one.delivery == "stuck").unwrap();
     assert_eq!(stuck.state, DeliveryState::Failed);

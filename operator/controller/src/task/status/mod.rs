@@ -75,7 +75,8 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
         runtime_name: attempt.map(|attempt| attempt.runtime.clone()),
         resumed: parts::resumed(row),
         waiting: parts::waiting(seen, old, now),
-        failure: row.verdict
+        failure: row
+            .verdict
             .as_ref()
             .and_then(|verdict| parts::failure(seen, verdict)),
         result: row

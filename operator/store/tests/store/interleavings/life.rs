@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use protocol::board::{AuthorKind, CommentQuery, Issue, WakeVerdict};
 use protocol::{AttemptId, CommentId, TaskId, TaskState};
-use store::{Acting, Error, Faults, Opened, Store};
+use store::{Acting, Error, Faults, Opened};
 
 use super::calls::{Answer, Call, faulty, make};
 use super::{NAMES, Step, body, named, names};
@@ -122,28 +122,8 @@ impl Life {
         self.crashes += 1;
         self.armed = Arc::default();
         self.faults = faulty(&self.armed);
-        let Bed {
-            settings,
-            store,
-            key,
-        } = self.bed.take().unwrap();
-        drop(store);
-        let open = async {
-            loop {
-                match Store::open_with(&settings, self.faults.clone()).await {
-                    Ok(store) => return store,
-                    // The dead one's tasks are not gone yet.
-                    Err(Error::Locked { .. }) => tokio::task::yield_now().await,
-                    Err(error) => panic!("{error:?}"),
-                }
-            }
-        };
-        let store = tokio::time::timeout(DEADLINE, open).await.unwrap();
-        self.bed = Some(Bed {
-            settings,
-            store,
-            key,
-        });
+        let dead = self.bed.take().unwrap();
+        self.bed = Some(dead.rise(self.faults.clone()).await);
     }
 
     /// Nobody knows what became of a call: who made it looks.
@@ -239,11 +219,9 @@ impl Life {
                     .unwrap()
                     .alive = false;
             }
-            (Call::Claim, Answer::Claimed(claimed)) => {
-                if let Some(attempt) = claimed {
-                    self.comes_in_time(attempt).await;
-                    self.attempts.push(attempt);
-                }
+            (Call::Claim, Answer::Claimed(Some(attempt))) => {
+                self.comes_in_time(attempt).await;
+                self.attempts.push(attempt);
             }
             (Call::Open(attempt), Answer::Opened(Opened::First | Opened::Again)) => {
                 self.hear(*attempt).await
