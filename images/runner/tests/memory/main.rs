@@ -21,7 +21,7 @@ mod replay;
 use replay::Run;
 
 /// Bytes that each program says.
-const SAID: usize = 12 * 1024 * 1024;
+const SAID: usize = 6 * 1024 * 1024;
 /// Bytes that may be kept of it, by the adapter and by an allocator that gives nothing back.
 const KEPT: usize = 4 * 1024 * 1024;
 /// What tells everything at its end in one object has to be kept whole, within its own bounds.
