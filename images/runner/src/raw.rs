@@ -12,7 +12,7 @@ use crate::files;
 use crate::redact::Redactor;
 
 /// The folder beside the outbox.
-const FOLDER: &str = "raw";
+pub const FOLDER: &str = "raw";
 /// The file that is written to, and the one before it.
 const FILES: [&str; 2] = ["output.log", "output.log.1"];
 /// Bytes of one of the two.
