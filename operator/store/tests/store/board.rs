@@ -183,8 +183,10 @@ pub(crate) async fn spoken(bed: &Bed) {
     assert_eq!(users, ["ada", "bob", "cyd"]);
     let issues = store.issues(&workspace(), &IssueQuery::default()).await;
     let issues = issues.unwrap().items;
+    // What is steered is looked at elsewhere.
     let stand: Vec<_> = issues
         .iter()
+        .filter(|issue| issue.title != crate::steering::TITLE)
         .map(|issue| (issue.key.number, issue.status, issue.revision))
         .collect();
     assert_eq!(stand, [(1, IssueStatus::Done, 2)]);

@@ -11,7 +11,7 @@ use crate::board::{AGENTS, acting, titled, workspace};
 use crate::talk::{Scene, to};
 
 /// What the issue of [`speak`] is called.
-const TITLE: &str = "steered";
+pub(crate) const TITLE: &str = "steered";
 
 /// The agents of the other tests, who want to hear at once.
 struct Listening;
