@@ -172,10 +172,6 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "codebuddy",
-        mcp: McpSupport {
-            strict: true,
-            ..McpSupport::MERGED
-        },
         thinks: true,
         counts_turns: true,
         ..PLAIN

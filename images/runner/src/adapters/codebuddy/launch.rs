@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
-use crate::adapters::mcp;
 use crate::adapters::stores::{self, is_uuid};
 use crate::adapters::stream_json::control;
 
@@ -53,26 +52,13 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // Without it the CLI refuses to bypass permissions as root; the pod is the sandbox.
         env.push(("IS_SANDBOX", "1"));
     }
-    // The list alone counts. Strict without a list would take all servers away.
-    let servers = mcp::file(launch);
-    let own = servers.iter().flat_map(|file| {
-        let path = file.path.display().to_string();
-        [
-            "--strict-mcp-config".to_owned(),
-            "--mcp-config".to_owned(),
-            path,
-        ]
-    });
-    let mut stdin = control::initialize();
-    stdin.extend(control::user_message(&launch.message));
     let parts = Parts {
         program: "codebuddy",
         reserved: RESERVED,
         args,
         env,
-        own: own.collect(),
-        files: servers.into_iter().collect(),
-        stdin,
+        // Nothing before it: asked for its hooks, it plays the conversation that it resumes once more.
+        stdin: control::user_message(&launch.message),
         ..Parts::default()
     };
     parts.line(launch)
@@ -119,8 +105,7 @@ mod tests {
             format!("{FIXED} --model m --resume s --add-dir /a b")
         );
         let stdin = String::from_utf8(command_line(&full).stdin).unwrap();
-        assert_eq!(stdin.lines().count(), 2);
-        assert!(stdin.contains("PreToolUse"), "{stdin}");
+        assert_eq!(stdin.lines().count(), 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::adapters::frame::{flag, log, text};
 
-/// Names the callback for [`initialize`]; any string does.
+/// Names the callback before a tool; any string does.
 const PRE_TOOL_USE: &str = "pre-tool-use";
 /// Names the callbacks that can carry a person's remark.
 const REMARK: &str = "remark";
@@ -26,11 +26,8 @@ pub(in crate::adapters) fn user_message(message: &str) -> Vec<u8> {
 
 /// Asks to be called before each tool, which is the one place where a tool's input can be changed while
 /// permissions are bypassed. The CLI reads its input in order, so the first message may follow at once.
-pub(in crate::adapters) fn initialize() -> Vec<u8> {
-    begin(json!({"PreToolUse": [{"hookCallbackIds": [PRE_TOOL_USE]}]}))
-}
-
-/// The same, and to be called where a person's remark can be put in: behind each tool, and where the turn would end.
+///
+/// And to be called where a person's remark can be put in: behind each tool, and where the turn would end.
 pub(in crate::adapters) fn initialize_steered() -> Vec<u8> {
     begin(steered(json!({"hookCallbackIds": [PRE_TOOL_USE]})))
 }
