@@ -163,8 +163,8 @@ async fn failures_have_their_class() {
 async fn a_stop_ends_what_knows_no_word_for_it() {
     for (provider, _) in ALL {
         for script in [
-            "do: answer Begun.\ndo: hang",
-            "do: ignore-term\ndo: answer Begun.\ndo: hang",
+            "do: answer Begun. Now on.\ndo: hang",
+            "do: ignore-term\ndo: answer Begun. Now on.\ndo: hang",
         ] {
             let pod = Pod::new();
             let api = Api::serve(task(provider, script)).await;
