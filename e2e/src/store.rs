@@ -117,6 +117,20 @@ impl StoreReader {
             .collect()
     }
 
+    /// When the agent's process of a task's last attempt began, to the microsecond.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or none has begun.
+    pub async fn started(&self, task: TaskId) -> Result<Timestamp> {
+        let at: Option<i64> = sqlx::query_scalar(STARTED)
+            .bind(task.0)
+            .fetch_one(&self.pool)
+            .await?;
+        Ok(Timestamp::from_microsecond(
+            at.context("no process has begun")?,
+        )?)
+    }
+
     /// How many tokens of a task are alive.
     ///
     /// # Errors
@@ -139,4 +153,7 @@ pub fn task_id(text: &str) -> Result<TaskId> {
 
 const TIMELINE: &str =
     "SELECT position, attempt, seq, at, body FROM timeline WHERE task = $1 ORDER BY position";
+/// When the last attempt began.
+const STARTED: &str =
+    "SELECT started_at FROM attempts WHERE task = $1 ORDER BY number DESC LIMIT 1";
 const TOKENS: &str = "SELECT count(*) FROM tokens WHERE task = $1";

@@ -6,6 +6,7 @@ use crds::AgentTask;
 use crds::names::task_name;
 use e2e::model::{Model, holds};
 use e2e::objects::{Draft, at, text};
+use e2e::store::task_id;
 use e2e::{Person, Workspace, objects, story};
 use protocol::board::{AuthorKind, Comment, Page, Posted, SavedIssue, WakeVerdict};
 use serde_json::{Value, json};
@@ -54,7 +55,8 @@ fn images(workspace: &Workspace, provider: &str) -> Option<(String, String)> {
     Some((image.clone()?, all.scripted_model.clone()?))
 }
 
-async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> Result<()> {
+/// Tells it, and says how long the program took to ask its model.
+async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> Result<String> {
     let ada = Person::with_role(workspace, "ada", "edit").await?;
     ada.login().await?;
     let described = "Water in the hold, said nobody else.";
@@ -84,6 +86,7 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     let (first, root) = ask(workspace, &ada, &key, None, &words).await?;
     assert_eq!(text(&first, "/status/result/summary")?, LAST_WORDS);
     let before = model.requests().await?;
+    let cold = until_asked(workspace, &first, &before).await?;
     for (word, what) in [
         (WORD, "the comment that woke it"),
         (described, "what `moor issue get` says"),
@@ -109,6 +112,11 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     let summary = text(&second, "/status/result/summary")?;
     assert_eq!(summary, format!("The word was {WORD}."));
     let asked = model.requests().await?.split_off(before.len());
+    let warm = until_asked(workspace, &second, &asked).await?;
+    let figures = format!(
+        "{}: process started → first request to its model {cold} ms in a new home, {warm} ms in the same",
+        real.provider
+    );
     ensure!(
         holds(&asked, LAST_WORDS),
         "the earlier turn is not in what the model was asked: the conversation did not go on"
@@ -124,7 +132,18 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
         assert_eq!(answer, "Yes", "{part}");
     }
     answered(&ada, &key, &root).await?;
-    model.stop(workspace).await
+    model.stop(workspace).await?;
+    Ok(figures)
+}
+
+/// Milliseconds from the start of a task's process to the first of these requests.
+async fn until_asked(workspace: &Workspace, task: &AgentTask, requests: &[Value]) -> Result<f64> {
+    let first = requests.first().context("its model was never asked")?;
+    let id = task_id(&text(task, "/status/taskId")?)?;
+    let started = workspace.store().await?.started(id).await?;
+    let at = first["at"].as_f64().context("a request has a time")?;
+    let started = started.as_microsecond() as f64 / 1e6;
+    Ok(((at - started) * 1000.0).round())
 }
 
 /// Mentions the agent, and waits for the end of its task. Gives back that and the id of the comment.
@@ -254,7 +273,8 @@ macro_rules! tells {
                     println!("skipped: no image of {} or of its model", $provider);
                     return Ok(());
                 };
-                Box::pin(tell(workspace, &real, &image, &model)).await
+                println!("{}", Box::pin(tell(workspace, &real, &image, &model)).await?);
+                Ok(())
             })
             .await
         })+

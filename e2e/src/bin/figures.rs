@@ -316,6 +316,10 @@ async fn shown_sizes(workspace: &Workspace) -> Result<String> {
         Some(&images.runner),
         Some(&images.agent_fake),
         images.agent_claude.as_ref(),
+        images.agent_codex.as_ref(),
+        images.agent_pi.as_ref(),
+        images.agent_acp.as_ref(),
+        images.cli_claude.as_ref(),
     ];
     for reference in ours.into_iter().flatten() {
         let known = nodes.items.iter().flat_map(|node| {
