@@ -76,10 +76,12 @@ impl Environment {
 
     /// The values that may be secrets: what came by a reference to a Secret cannot be told from the rest.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        // Without the end of a line, as people leave it in Secrets: programs say the value without it.
         self.0
             .iter()
+            .map(|(name, value)| (name, value.trim_end_matches(['\r', '\n'])))
             .filter(|(name, value)| value.len() >= SHORTEST && !is_ordinary(name, value))
-            .map(|(_, value)| value.as_str())
+            .map(|(_, value)| value)
     }
 
     /// The environment of the CLI: ours without what must not leak, and with the paths of the pod.
@@ -206,7 +208,7 @@ mod tests {
             ("ANTHROPIC_MODEL", "claude-opus-5-5"),
             ("KUBERNETES_SERVICE_HOST", "10.96.0.1"),
             ("MOORING_API", "https://api:8443"),
-            ("MOORING_MCP_0A1B", "token-of-a-server"),
+            ("MOORING_MCP_0A1B", "token-of-a-server\r\n"),
             ("LC_ALL", "en_GB.UTF-8"),
             ("GREETING", "hello world"),
         ]);

@@ -267,6 +267,13 @@ impl Run {
                 self.note_rejection(&words);
             }
         }
+        if let Err(fault) = &judgement
+            && fault.class == FailureClass::IterationLimit
+        {
+            // No other frame tells of it.
+            let content = fault.message.clone();
+            out.push(Output::Event(EventBody::Error { content }));
+        }
         // A turn that the CLI added by itself and in which nothing happened does not undo an answer.
         let idle = matches!(&judgement, Err(fault) if fault.class == FailureClass::EmptyOutput);
         if !(idle && matches!(self.judgement, Some(Ok(_)))) {

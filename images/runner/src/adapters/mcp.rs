@@ -124,9 +124,9 @@ mod tests {
     fn conversation(adapter: &mut dyn crate::adapter::Adapter) -> String {
         let mut told = String::new();
         let answers = [
+            r#"{"v":1,"type":"ready","runtime":"dsh"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"userAgent":"x/1","agentInfo":{"version":"999.0.0"},"agentCapabilities":{"mcpCapabilities":{"http":true,"sse":true}},"authMethods":[{"id":"xai.api_key"}]}}"#,
             r#"{"jsonrpc":"2.0","id":2,"result":{"config":{}}}"#,
-            r#"{"v":1,"type":"ready","runtime":"dsh"}"#,
             r#"{"v":1,"type":"ready","runtime":"dsh"}"#,
         ];
         let answers = answers.iter().map(|line| Input::Stdout(line.as_bytes()));

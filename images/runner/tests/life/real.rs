@@ -194,6 +194,31 @@ async fn a_stop_and_a_term_end_it_in_the_midst_of_a_command() {
     }
 }
 
+/// Claude Code counts itself, Codex is counted by the runner.
+#[tokio::test]
+async fn the_model_is_asked_so_often_as_it_may_be() {
+    let model = Model::start();
+    for real in installed() {
+        for (turns, wanted) in [(1, Some(FailureClass::IterationLimit)), (2, None)] {
+            let pod = model.pod();
+            let mut task = real.task(&model, "[scenario:shell] go");
+            task.options.max_turns = Some(turns);
+            let api = Api::serve(task).await;
+            let ended = pod.run(&api).await;
+            let told = api.told();
+            let [result] = &told.results[..] else {
+                panic!("{:?}", told.results);
+            };
+            assert_eq!(result.outcome.class(), wanted, "{}", ended.log);
+            let named = |event: &&protocol::Event| {
+                format!("{:?}", event.body).to_lowercase().contains("turns")
+            };
+            let events = told.events.iter().filter(named).count();
+            assert_eq!(events, usize::from(wanted.is_some()), "{:#?}", told.events);
+        }
+    }
+}
+
 /// What a run leaves that died before it had written anything: the file is there, and Codex refuses it.
 #[tokio::test]
 async fn a_refused_conversation_is_started_anew_once_and_the_agent_is_told() {

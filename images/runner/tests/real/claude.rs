@@ -27,7 +27,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 ];
 
 scenarios!(CLAUDE);
-scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn);
+scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 
 /// The rewrite arrives in time though the first message follows `initialize` at once.
 #[test]

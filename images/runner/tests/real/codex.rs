@@ -26,4 +26,4 @@ const CODEX: Cli = Cli {
 };
 
 scenarios!(CODEX);
-scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn);
+scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);

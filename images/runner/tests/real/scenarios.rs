@@ -285,3 +285,15 @@ pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<(
     assert_eq!(told.steered, [("r1".to_owned(), Ok(()))]);
     Ok(())
 }
+
+/// In the words of the program, which are those of the request here.
+pub(crate) fn the_model_is_told_how_much_to_think(lab: &Lab) -> Result<()> {
+    let told = lab.run_with(
+        |launch| launch.thinking = Some("high".to_owned()),
+        "[scenario:effort] How much?",
+        None,
+        |_| None,
+    )?;
+    assert_eq!(told.result.output, "It is high.", "{:#?}", told.events);
+    Ok(())
+}
