@@ -44,7 +44,11 @@ pub fn install(install: &Install) -> io::Result<()> {
     }
     let passwd = passwd(install.uid, install.gid);
     files::replace(&install.dir.join(paths::PASSWD), passwd.as_bytes(), 0o644)?;
-    files::replace(&install.dir.join(paths::PROFILE), profile().as_bytes(), 0o644)?;
+    files::replace(
+        &install.dir.join(paths::PROFILE),
+        profile().as_bytes(),
+        0o644,
+    )?;
     files::replace(&etc.join("group"), group(install.gid).as_bytes(), 0o644)
 }
 
@@ -80,7 +84,12 @@ mod tests {
 
     #[test]
     fn the_user_has_a_name_and_a_home() {
-        insta::assert_snapshot!(format!("{}---\n{}---\n{}", passwd(10001, 10002), group(10002), profile()));
+        insta::assert_snapshot!(format!(
+            "{}---\n{}---\n{}",
+            passwd(10001, 10002),
+            group(10002),
+            profile()
+        ));
         assert!(!passwd(0, 0).contains("agent"));
     }
 }
