@@ -12,5 +12,6 @@ mod openclaw;
 mod opencode;
 mod qoder;
 mod qwen;
+#[expect(dead_code, reason = "the tests in `real` use the rest of it")]
 #[path = "../real/scenarios.rs"]
 mod scenarios;

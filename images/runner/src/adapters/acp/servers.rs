@@ -1,7 +1,7 @@
 //! MCP servers of a session: those that the agent says it can speak to.
 
 use protocol::{FailureClass, LogLevel, providers};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::run::Run;
 use crate::adapter::Output;
@@ -58,6 +58,8 @@ impl Run {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::super::dialect::{BASE, Dialect};
     use super::*;
     use crate::adapter::Launch;
