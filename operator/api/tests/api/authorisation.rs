@@ -39,6 +39,11 @@ pub(crate) fn routes(own: &str) -> Vec<(Method, String, Value)> {
         ),
         (
             Method::POST,
+            "/api/v1/runner/raw".to_owned(),
+            json!({"start": 0, "text": "x"}),
+        ),
+        (
+            Method::POST,
             "/api/v1/runner/steered".to_owned(),
             json!({"remark": uuid::Uuid::nil()}),
         ),
