@@ -303,6 +303,7 @@ impl Bed {
             "DELETE FROM approval_entries",
             "DELETE FROM approvals",
             "DELETE FROM stops",
+            "DELETE FROM steers",
             "DELETE FROM quick_issues",
             "DELETE FROM chat_tasks",
             "DELETE FROM chat_messages",

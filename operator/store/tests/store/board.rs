@@ -124,7 +124,9 @@ pub(crate) async fn speak(bed: &Bed) -> Result<(), Error> {
     let ada = acting(&store.member(&workspace(), "ada", at(1)).await?);
     let bob = store.member(&workspace(), "bob", at(1)).await?;
     let mine = store.issues(&workspace(), &IssueQuery::default()).await?;
-    let issue = match mine.items.into_iter().next() {
+    let mut mine = mine.items.into_iter();
+    let mine = mine.find(|issue| issue.title != crate::steering::TITLE);
+    let issue = match mine {
         Some(issue) => issue,
         None => {
             let new = NewIssue {
