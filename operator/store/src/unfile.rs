@@ -28,30 +28,36 @@ impl Store {
             "SELECT number FROM issues WHERE namespace_uid = $1 AND project = $2 LIMIT 1";
         const DELETE: &str = "DELETE FROM projects WHERE namespace_uid = $1 AND name = $2";
         let uid = workspace.namespace_uid.as_str();
+        let any = || {
+            query("look for an issue of a project", ANY)
+                .bind(uid)
+                .bind(name)
+        };
         loop {
+            let filed = any().optional(&mut self.reader().await?).await?;
+            if filed.is_some() {
+                if !detach {
+                    return Err(Error::Conflict {
+                        what: format!(
+                            "issues belong to the project {name}: give them another one, or have them taken out of it \
+                             with `detach`"
+                        ),
+                    });
+                }
+                self.detach(workspace, name, now).await?;
+                continue;
+            }
             let mut write = self.write(WritePoint::DeleteProject).await?;
-            // Nobody files an issue into it meanwhile.
+            // From here on nobody files an issue into it.
             let lock = query("lock a project", BY_NAME_LOCKED).bind(uid).bind(name);
             let found = lock.optional(&mut write).await?;
             found.ok_or_else(|| missing(name))?;
-            let any = query("look for an issue of a project", ANY)
-                .bind(uid)
-                .bind(name);
-            if any.optional(&mut write).await?.is_none() {
+            // Somebody may have done so just before.
+            if any().optional(&mut write).await?.is_none() {
                 let delete = query("delete a project", DELETE).bind(uid).bind(name);
                 delete.execute(&mut write).await?;
                 return write.commit().await;
             }
-            drop(write);
-            if !detach {
-                return Err(Error::Conflict {
-                    what: format!(
-                        "issues belong to the project {name}: give them another one, or have them taken out of it with \
-                         `detach`"
-                    ),
-                });
-            }
-            self.detach(workspace, name, now).await?;
         }
     }
 
