@@ -10,11 +10,11 @@ const OMP: Cli = Cli {
     env: &[],
     files: &[(
         ".omp/agent/models.yml",
-        "providers:\n  scripted:\n    baseUrl: http://127.0.0.1:8080\n    apiKey: any\n    api: anthropic-messages\n    models:\n      - id: scripted-1\n        name: Scripted\n        reasoning: true\n        input: [text]\n        contextWindow: 128000\n        maxTokens: 8192\n        cost: {input: 1, output: 2, cacheRead: 0.1, cacheWrite: 0}\n",
+        "providers:\n  scripted:\n    baseUrl: http://127.0.0.1:8080/v1\n    apiKey: any\n    api: openai-completions\n    models:\n      - id: scripted-1\n        name: Scripted\n        reasoning: true\n        input: [text]\n        contextWindow: 128000\n        maxTokens: 8192\n        cost: {input: 1, output: 2, cacheRead: 0.1, cacheWrite: 0}\n",
     )],
     uses: None,
     model: Some("scripted-1"),
-    tokens: Some((1200, 12, 300)),
+    tokens: Some((1240, 12, 300)),
     has_files: true,
     in_pieces: true,
     acp: false,
