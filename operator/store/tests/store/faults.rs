@@ -180,7 +180,7 @@ async fn survive(mut bed: Bed, point: WritePoint, fault: Fault) -> Bed {
     let abort = life.abort_handle();
     tokio::select! {
         outcome = life => {
-            let error = outcome.unwrap().expect_err("the fault happened");
+            let error = outcome.unwrap().expect_err(point.as_str());
             assert!(matches!(error, Error::Injected { .. }), "{point:?}: {error:?}");
         }
         () = faults.crashed() => {
