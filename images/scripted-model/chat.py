@@ -26,7 +26,8 @@ def as_messages(request):
             said.append({"role": item["role"], "content": text})
     offers = [offer.get("function") or {} for offer in request.get("tools") or []]
     tools = [{"name": offer.get("name"), "description": offer.get("description"), "input_schema": offer.get("parameters")} for offer in offers]
-    return dict(request, messages=said, tools=tools)
+    heard = [text_of(item.get("content")) for item in request.get("messages") or [] if item.get("role") in ("system", "developer")]
+    return dict(request, messages=said, tools=tools, system=heard)
 
 
 def calls(turn, request, number):
