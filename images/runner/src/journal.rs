@@ -18,6 +18,9 @@ use crate::redact::Redactor;
 use crate::shape::Shaper;
 use crate::transcript::Transcript;
 
+/// The last word of a text waits so long for more of itself.
+const WORD: Duration = Duration::from_secs(1);
+
 /// Reads the time. Events carry it, and nothing is decided by it.
 pub type Clock = fn() -> Timestamp;
 
@@ -42,6 +45,8 @@ pub struct Journal {
     batch: VecDeque<Event>,
     /// When something that is not written yet was first recorded.
     since: Option<Instant>,
+    /// Since when a last word waits after which nothing has come.
+    held: Option<Instant>,
     last_seq: u64,
     outbox: Option<Outbox>,
     raw: Raw,
@@ -63,6 +68,7 @@ impl Journal {
             clock,
             batch: VecDeque::new(),
             since: None,
+            held: None,
             last_seq: 0,
             outbox: None,
             raw: Raw::default(),
@@ -117,6 +123,7 @@ impl Journal {
         }
         if !self.batch.is_empty() || self.shaper.is_open() {
             self.since.get_or_insert_with(Instant::now);
+            self.held = None;
         }
         if self.batch.len() >= limits::BATCH_EVENTS {
             self.write();
@@ -140,16 +147,28 @@ impl Journal {
     /// When [`Journal::write`] is due at the latest.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.since.map(|since| since + limits::BATCH_DELAY)
+        let batch = self.since.map(|since| since + limits::BATCH_DELAY);
+        batch.or(self.held.map(|held| held + WORD))
     }
 
     /// Writes what was recorded to the volume and into the queue. An end of a text that may be the beginning
-    /// of a secret stays back until more of it comes, or something else.
+    /// of a secret stays back until more of it comes, or something else; if it is but a word, for a moment.
     pub fn write(&mut self) {
-        let shaped = self.shaper.flush();
+        let waited = self
+            .held
+            .take()
+            .is_some_and(|held| held + WORD <= Instant::now());
+        let shaped = if waited {
+            self.shaper.settle()
+        } else {
+            self.shaper.flush()
+        };
         self.number(shaped);
         self.hand_over();
         self.since = None;
+        if self.shaper.is_open() && !waited {
+            self.held = Some(Instant::now());
+        }
     }
 
     /// Writes all of it: nothing more comes for now.
@@ -157,7 +176,7 @@ impl Journal {
         let shaped = self.shaper.close();
         self.number(shaped);
         self.hand_over();
-        self.since = None;
+        (self.since, self.held) = (None, None);
         if let Some(part) = self.raw.close(self.shaper.redactor()) {
             self.queue.push_raw(part);
         }
@@ -253,15 +272,22 @@ mod tests {
         journal.record(text("a b"));
         assert_eq!(journal.due(), Some(Instant::now() + limits::BATCH_DELAY));
         journal.write();
+        assert_eq!(
+            journal.queue().batch(9).await.len(),
+            1,
+            "the last word waits for its end"
+        );
+        assert_eq!(journal.due(), Some(Instant::now() + WORD));
+        tokio::time::advance(WORD).await;
+        journal.write();
         assert_eq!(journal.due(), None);
-        assert_eq!(journal.queue().batch(9).await.len(), 1);
-        // The end of the text that stayed back is the first of the batch.
-        for _ in 1..limits::BATCH_EVENTS {
+        assert_eq!(journal.queue().batch(9).await.len(), 2, "it has none");
+        for _ in 0..limits::BATCH_EVENTS {
             journal.record(EventBody::Error {
                 content: "x".into(),
             });
         }
-        assert_eq!(journal.last_seq(), 1 + limits::BATCH_EVENTS as u64);
+        assert_eq!(journal.last_seq(), 2 + limits::BATCH_EVENTS as u64);
         assert_eq!(journal.due(), None);
     }
 

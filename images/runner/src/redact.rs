@@ -106,7 +106,17 @@ impl Redactor {
     /// Whoever sends text in pieces keeps that end until more has come.
     #[must_use]
     pub fn open_end(&self, text: &str) -> usize {
-        let (mut end, spans) = (forms::open_end(text), self.spans(text));
+        self.end_before(text, forms::open_end(text))
+    }
+
+    /// The same when nothing has come for a while, so that the last word is whole.
+    #[must_use]
+    pub fn begun_end(&self, text: &str) -> usize {
+        self.end_before(text, forms::begun_end(text))
+    }
+
+    fn end_before(&self, text: &str, mut end: usize) -> usize {
+        let spans = self.spans(text);
         // Half of a value would be found no more.
         while let Some((start, _)) = spans
             .iter()

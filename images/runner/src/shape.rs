@@ -85,12 +85,21 @@ impl Shaper {
         shaped
     }
 
-    /// Gives the open text, but keeps an end of it that may be the beginning of a value.
+    /// Gives the open text, but keeps an end of it that may be the beginning of a secret.
     pub fn flush(&mut self) -> Vec<EventBody> {
+        self.give(Redactor::open_end)
+    }
+
+    /// The same after a while in which nothing has come: the last word is whole.
+    pub fn settle(&mut self) -> Vec<EventBody> {
+        self.give(Redactor::begun_end)
+    }
+
+    fn give(&mut self, end: fn(&Redactor, &str) -> usize) -> Vec<EventBody> {
         let Some((kind, mut text)) = self.open.take() else {
             return Vec::new();
         };
-        let rest = text.split_off(self.redactor.open_end(&text));
+        let rest = text.split_off(end(&self.redactor, &text));
         if !rest.is_empty() {
             self.open = Some((kind, rest));
         }

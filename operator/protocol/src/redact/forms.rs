@@ -84,14 +84,26 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 
 /// Where the end of `text` begins that may become a secret once more of it has come.
 ///
-/// Whoever sends text in pieces keeps that end: always the last word, what follows a name that says it is secret, and a private key that is not whole.
+/// Whoever sends text in pieces keeps that end: the last word, what follows a name that says it is secret, and a private
+/// key that is not whole.
 #[must_use]
 pub fn open_end(text: &str) -> usize {
+    let word = text.rfind(char::is_whitespace).map_or(0, |at| {
+        at + text[at..].chars().next().map_or(0, char::len_utf8)
+    });
+    end_before(text, word)
+}
+
+/// The same without the last word: for one after which nothing has come for a while, so that it is whole.
+#[must_use]
+pub fn begun_end(text: &str) -> usize {
+    end_before(text, text.len())
+}
+
+/// The end that begins at `word` or, where a secret has begun before, there.
+fn end_before(text: &str, word: usize) -> usize {
     let tail = text.ceil_char_boundary(text.len().saturating_sub(HELD_BYTES));
     let last = &text[tail..];
-    let word = last.rfind(char::is_whitespace).map_or(0, |at| {
-        at + last[at..].chars().next().map_or(0, char::len_utf8)
-    });
     let begun = FINDER
         .begun
         .find(last)
@@ -100,7 +112,10 @@ pub fn open_end(text: &str) -> usize {
     let key = last
         .rfind("-----BEGIN ")
         .filter(|at| last[*at..].matches("-----").count() < 4);
-    let end = word.min(begun).min(key.unwrap_or(last.len()));
+    let end = word
+        .saturating_sub(tail)
+        .min(begun)
+        .min(key.unwrap_or(last.len()));
     // What is found already goes as a whole.
     let within = spans(last)
         .into_iter()
@@ -252,6 +267,13 @@ mod tests {
             ("ä ä", "ä "),
         ] {
             assert_eq!(&text[..open_end(text)], sent, "{text:?}");
+        }
+        for (text, sent) in [
+            ("all is said", "all is said"),
+            ("Authorization: Bearer abc", "Authorization: "),
+            ("see\n-----BEGIN PRIVATE KEY-----\nMIIE", "see\n"),
+        ] {
+            assert_eq!(&text[..begun_end(text)], sent, "{text:?}");
         }
         let long = "x".repeat(3 * HELD_BYTES);
         assert_eq!(
