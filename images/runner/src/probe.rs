@@ -207,7 +207,16 @@ mod tests {
     fn found(content: &[u8], mode: u32, arguments: &[&str]) -> (tempfile::TempDir, Report) {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("agent");
-        fs::write(&file, content).unwrap();
+        // By another process: what this one has open for writing, another test's child may have too, and then it
+        // cannot be executed.
+        let mut writer = std::process::Command::new("tee")
+            .arg(&file)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut writer.stdin.take().unwrap(), content).unwrap();
+        assert!(writer.wait().unwrap().success());
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let report = look(&asked(1, arguments), Some(folder.path().as_os_str()));
         (folder, report)

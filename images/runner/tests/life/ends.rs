@@ -177,12 +177,18 @@ async fn silence_and_a_tool_without_end_have_watchdogs_of_their_own() {
     let silent = "do: answer Begun.\ndo: sleep 600";
     let (result, message) = watched(silent, 1, 0).await;
     assert_eq!(class(&result), Some(FailureClass::IdleTimeout), "{message}");
-    assert!(message.contains("idle watchdog") && message.contains("1 s"), "{message}");
+    assert!(
+        message.contains("idle watchdog") && message.contains("1 s"),
+        "{message}"
+    );
 
     let busy = "do: answer Begun.\ndo: run sleep 600";
     let (result, message) = watched(busy, 1, 2).await;
     assert_eq!(class(&result), Some(FailureClass::ToolTimeout), "{message}");
-    assert!(message.contains("tool watchdog") && message.contains("Bash"), "{message}");
+    assert!(
+        message.contains("tool watchdog") && message.contains("Bash"),
+        "{message}"
+    );
 
     // A tool that comes to its end in time is no silence.
     let (result, message) = watched("do: run sleep 1.5\ndo: answer Done.", 1, 30).await;

@@ -36,6 +36,7 @@ fn woken(body: &str) -> Package {
         revision: 1,
         created: at,
         edited: None,
+        attachments: Vec::new(),
     };
     let mut package = package("");
     package.subject = Subject {
