@@ -157,7 +157,10 @@ pub fn fired_task_name(schedule: &str, uid: &str, time: &str) -> String {
 #[must_use]
 pub fn webhook_secret_name(name: &str, uid: &str, version: i32) -> String {
     // What the key follows from is in the name: a Secret holds for ever what it was made with.
-    format!("webhook-{name}-{}", hash(&["v2", uid, &version.to_string()]))
+    format!(
+        "webhook-{name}-{}",
+        hash(&["v2", uid, &version.to_string()])
+    )
 }
 
 fn is_uuid(text: &str) -> bool {

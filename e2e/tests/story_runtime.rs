@@ -38,9 +38,8 @@ async fn says(workspace: &Workspace, name: &str, reason: &str) -> Result<Runtime
 async fn a_runtime_says_which_program_it_has_or_what_is_wrong() -> Result<()> {
     story("probe", async |workspace| {
         let fake = &workspace.cluster.settings.images.agent_fake;
-        let with = |name: &str, path: &str, value: Value| {
-            objects::runtime(name, fake).set(path, value)
-        };
+        let with =
+            |name: &str, path: &str, value: Value| objects::runtime(name, fake).set(path, value);
         let cases: [(Draft<Runtime>, &str, &str); 5] = [
             (
                 with("missing", "/spec/command", json!(["no-such-agent"])),
@@ -63,8 +62,12 @@ async fn a_runtime_says_which_program_it_has_or_what_is_wrong() -> Result<()> {
                 "kubectl run try",
             ),
             (
-                with("nowhere", "/spec/image", json!("localhost/mooring/nobody:1"))
-                    .set("/spec/imagePullPolicy", "Never"),
+                with(
+                    "nowhere",
+                    "/spec/image",
+                    json!("localhost/mooring/nobody:1"),
+                )
+                .set("/spec/imagePullPolicy", "Never"),
                 "ImagePullFailed",
                 "kubectl edit runtime nowhere",
             ),
@@ -89,7 +92,9 @@ async fn a_runtime_says_which_program_it_has_or_what_is_wrong() -> Result<()> {
         let name = waiting.metadata.name.unwrap_or_default();
         workspace
             .task(&name, "waits for a Runtime", USUAL, |task| {
-                at(task, "/status/conditions").to_string().contains("NotReady")
+                at(task, "/status/conditions")
+                    .to_string()
+                    .contains("NotReady")
             })
             .await?;
         let patch = Patch::Merge(json!({"spec": {"command": []}}));
@@ -109,7 +114,10 @@ async fn a_runtime_says_which_program_it_has_or_what_is_wrong() -> Result<()> {
             let name = pod.metadata.name.unwrap_or_default();
             workspace.gone::<Pod>(&name, USUAL).await?;
         }
-        let wall = workspace.api::<NetworkPolicy>().get("mooring-probe").await?;
+        let wall = workspace
+            .api::<NetworkPolicy>()
+            .get("mooring-probe")
+            .await?;
         ensure!(at(&wall, "/spec/egress").is_null(), "something is open");
         Ok(())
     })
@@ -127,7 +135,10 @@ async fn a_program_that_is_mounted_works_in_an_image_that_has_none() -> Result<(
         let scenarios = json!({"default": {"turns": [{"text": "I am here."}]}});
         let model = Box::pin(Model::start(workspace, model, &scenarios)).await?;
         let runtime = objects::runtime("plain", PLAIN)
-            .set("/spec/cliImage", json!({"image": cli, "imagePullPolicy": "IfNotPresent"}))
+            .set(
+                "/spec/cliImage",
+                json!({"image": cli, "imagePullPolicy": "IfNotPresent"}),
+            )
             .set("/spec/pod/resources/limits/memory", "1Gi")
             .set("/spec/workdir/size", "256Mi")
             .set("/spec/network/allow", model.peers())
@@ -145,7 +156,8 @@ async fn a_program_that_is_mounted_works_in_an_image_that_has_none() -> Result<(
         let runtime = says(workspace, "plain", "Ready").await?;
         let version = text(&runtime, "/status/cli/version")?;
         ensure!(version.starts_with("2."), "{version}");
-        let task = objects::task("here", "here", &Script::new()).set("/spec/prompt", "Are you there?");
+        let task =
+            objects::task("here", "here", &Script::new()).set("/spec/prompt", "Are you there?");
         let task = workspace.run_task(&task).await?;
         ensure!(objects::is_true(&task, "Succeeded"), "{:?}", task.status);
         assert_eq!(text(&task, "/status/result/summary")?, "I am here.");

@@ -216,19 +216,22 @@ impl Agent {
             return Ok(Some(command.to_owned()));
         };
         let id = uuid::Uuid::now_v7().to_string();
-        wire::write(&json!({"type": "control_request", "request_id": id, "request": {
-            "subtype": "hook_callback", "callback_id": hook, "input": {
-                "hook_event_name": "PreToolUse", "session_id": self.conversation.id, "tool_name": "Bash",
-                "tool_use_id": call, "tool_input": {"command": command},
-            },
-        }}))?;
+        wire::write(
+            &json!({"type": "control_request", "request_id": id, "request": {
+                "subtype": "hook_callback", "callback_id": hook, "input": {
+                    "hook_event_name": "PreToolUse", "session_id": self.conversation.id, "tool_name": "Bash",
+                    "tool_use_id": call, "tool_input": {"command": command},
+                },
+            }}),
+        )?;
         loop {
             let frame = match self.wire.next(None)? {
                 Incoming::Frame(frame) => frame,
                 Incoming::End => return Err(Broken::Failed("nobody answers the hook".to_owned())),
                 Incoming::Garbage(_) | Incoming::Nothing => continue,
             };
-            if frame["type"] == "control_response" && frame["response"]["request_id"] == id.as_str() {
+            if frame["type"] == "control_response" && frame["response"]["request_id"] == id.as_str()
+            {
                 let answer = &frame["response"]["response"]["hookSpecificOutput"];
                 let changed = answer["updatedInput"]["command"].as_str();
                 let may = answer["permissionDecision"] != "deny";

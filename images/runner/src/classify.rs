@@ -437,7 +437,10 @@ mod tests {
     fn a_conversation_that_is_held_is_told_from_one_that_is_lost() {
         for (text, held) in [
             ("session s1 is held by another process", true),
-            ("Session is in use elsewhere; close the other Reasonix first", true),
+            (
+                "Session is in use elsewhere; close the other Reasonix first",
+                true,
+            ),
             ("port 80 is in use", false),
             ("unknown session s1", false),
         ] {

@@ -9,11 +9,15 @@ use futures::StreamExt as _;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use protocol::board::{
-    ChatEdit, CommentEdit, Decision, IssueEdit, LoginExchange, NewAccessToken, NewAttachment, NewChat,
-    NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Rerun, Retry, Steer,
+    ChatEdit, CommentEdit, Decision, IssueEdit, LoginExchange, NewAccessToken, NewAttachment,
+    NewChat, NewChatMessage, NewComment, NewIssue, NewProject, NewQuickIssue, ProjectEdit, Rerun,
+    Retry, Steer,
 };
 use protocol::limits;
-use protocol::runner::{AskRequest, EventsRequest, FinishRequest, OpenRequest, RawPart, SteeredRequest, SettleRequest, StartedRequest, TextRequest};
+use protocol::runner::{
+    AskRequest, EventsRequest, FinishRequest, OpenRequest, RawPart, SettleRequest, StartedRequest,
+    SteeredRequest, TextRequest,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -150,7 +150,9 @@ fn is_good(
     let mut good = false;
     for version in [Some(present), Some(present - 1).filter(|_| previous)] {
         let Some(version) = version else { continue };
-        let key = state.key()?.webhook_key(uid.unwrap_or_default(), name, version);
+        let key = state
+            .key()?
+            .webhook_key(uid.unwrap_or_default(), name, version);
         good |= match &claimed.form {
             Form::GitHub { .. } => is_signed_by_github(claimed.signature, &key, body),
             Form::Generic => {

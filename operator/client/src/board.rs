@@ -3,8 +3,9 @@
 use protocol::board::{
     AgentCard, Attachment, Comment, CommentEdit, CommentPage, CommentQuery, Cursor, Explanation,
     InboxEntry, Issue, IssueEdit, IssueKey, IssueQuery, Member, NewAttachment, NewComment,
-    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, ProjectEnd, RawLog, RawQuery, Rerun, Retry, RunView, SavedIssue, Steer,
-    SearchHit, SearchQuery, SkillCard, Subscription, TeamCard, TeamView, TimelineItem,
+    NewIssue, NewProject, Page, Posted, Preview, Project, ProjectEdit, ProjectEnd, RawLog,
+    RawQuery, Rerun, Retry, RunView, SavedIssue, SearchHit, SearchQuery, SkillCard, Steer,
+    Subscription, TeamCard, TeamView, TimelineItem,
 };
 use protocol::{AttachmentId, CommentId, InboxId, TaskId};
 use reqwest::Method;

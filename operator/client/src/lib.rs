@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use protocol::runner::{
     ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest, FinishResponse,
-    OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest, TaskView, TextRequest, TextResponse, WhoAmI,
+    OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest, TaskView, TextRequest,
+    TextResponse, WhoAmI,
 };
 use protocol::{TaskId, limits};
 use secrecy::SecretString;

@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use crds::{Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME, Runtime, Skill, labels};
+use crds::{
+    Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME,
+    Runtime, Skill, labels,
+};
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
 

@@ -30,8 +30,8 @@ pub use error::{ErrorBody, ErrorDetail, code};
 pub use event::{Event, EventBody, LogLevel, ToolStatus};
 pub use failure::{FailureClass, Fault, Retry, SessionEffect};
 pub use ids::{
-    ApprovalId, AttachmentId, AttemptId, ChatId, CommentId, InboxId, InstallationId, IssueId, MemberId,
-    SessionId, TaskId, TokenId,
+    ApprovalId, AttachmentId, AttemptId, ChatId, CommentId, InboxId, InstallationId, IssueId,
+    MemberId, SessionId, TaskId, TokenId,
 };
 pub use mac::{MacError, OutboxLine, TerminationMessage};
 pub use options::{McpPlace, McpServer, McpSource, McpValue, RunOptions};

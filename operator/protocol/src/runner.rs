@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::board::{ApprovalState, Author};
 use crate::{
-    ApprovalId, CommentId, EndReason, Event, Package, SessionId, SessionPolicy, Subject, TaskId, TaskResult, TaskState,
-    TokenScope,
+    ApprovalId, CommentId, EndReason, Event, Package, SessionId, SessionPolicy, Subject, TaskId,
+    TaskResult, TaskState, TokenScope,
 };
 
 /// `POST open`, with the task token. The same nonce may ask again and gets the same answer.

@@ -14,15 +14,17 @@ use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
-use self::steer::Remarks;
 use self::servers::{AGAIN_TIMER, LATE_TIMER, Servers};
+use self::steer::Remarks;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
 use super::pipes::{self, Stdin, no_frame, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
-use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
+use crate::adapter::{
+    Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId,
+};
 use crate::classify;
 
 /// After the last result a process that hangs is given this long.
@@ -44,12 +46,7 @@ pub(super) const CLAUDE: Cli = Cli {
         close: Duration::from_secs(1),
         term: Duration::from_secs(5),
     },
-    launch: |launch| {
-        (
-            launch::command_line(launch),
-            Box::new(Run::new(launch)),
-        )
-    },
+    launch: |launch| (launch::command_line(launch), Box::new(Run::new(launch))),
 };
 
 /// True for words with which the CLI says that it can never go on with the session asked for.

@@ -306,7 +306,10 @@ fn a_remark_is_taken_in_once_the_turn_shows_it() {
     run.give(Input::Stdout(BEGAN.as_bytes()));
     assert_eq!(written(&run, "turn/steer"), 1);
     assert_eq!(written(&run, "words of r1"), 1);
-    let accepted = format!(r#"{{"id":{},"result":{{"turnId":"u"}}}}"#, id_of(&run, "r1"));
+    let accepted = format!(
+        r#"{{"id":{},"result":{{"turnId":"u"}}}}"#,
+        id_of(&run, "r1")
+    );
     run.give(Input::Stdout(accepted.as_bytes()));
     assert!(steered(&run).is_empty(), "to accept it is not to read it");
     let shown = r#"{"method":"item/started","params":{"threadId":"t","turnId":"u","item":{"type":"userMessage","id":"i","clientId":"r1"}}}"#;

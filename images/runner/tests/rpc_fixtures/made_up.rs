@@ -74,8 +74,11 @@ pub(crate) fn id_of(run: &Run, words: &str) -> serde_json::Value {
         let Output::Write(line) = output else {
             return None;
         };
-        String::from_utf8_lossy(line).contains(words).then_some(line)
+        String::from_utf8_lossy(line)
+            .contains(words)
+            .then_some(line)
     });
-    let frame: serde_json::Value = serde_json::from_slice(line.expect("it was written")).expect("JSON");
+    let frame: serde_json::Value =
+        serde_json::from_slice(line.expect("it was written")).expect("JSON");
     frame["id"].clone()
 }

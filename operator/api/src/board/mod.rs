@@ -24,11 +24,13 @@ pub(crate) use page::{EventsQuery, Filling, PageQuery, limit, named_page};
 pub(crate) use reach::Reach;
 pub(crate) use right::{
     CancelTasks, CreateAttachments, CreateChats, CreateComments, CreateIssues, CreateProjects,
-    CreateQuickIssues, DecideApprovals, DeleteAttachments, DeleteComments, DeleteInbox, DeleteProjects, GetApprovals, GetAttachments, GetChats,
-    GetIssues, GetProjects, GetQuickIssues, GetRawLogs, GetRuntimes, GetSchedules, GetSkills, GetTasks, GetTeams, GetTimelines, GetWebhooks,
-    ListAgents, ListApprovals, ListAttachments, ListChats, ListChildren, ListComments, ListHistory, ListInbox,
-    ListIssues, ListMembers, ListProjects, ListRuns, ListRuntimes, ListSchedules, ListSkills, ListTasks, ListTeams, ListWebhooks, LookOn,
-    PatchChats, PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right,
-    SuspendTasks, verbs_of_agents,
+    CreateQuickIssues, DecideApprovals, DeleteAttachments, DeleteComments, DeleteInbox,
+    DeleteProjects, GetApprovals, GetAttachments, GetChats, GetIssues, GetProjects, GetQuickIssues,
+    GetRawLogs, GetRuntimes, GetSchedules, GetSkills, GetTasks, GetTeams, GetTimelines,
+    GetWebhooks, ListAgents, ListApprovals, ListAttachments, ListChats, ListChildren, ListComments,
+    ListHistory, ListInbox, ListIssues, ListMembers, ListProjects, ListRuns, ListRuntimes,
+    ListSchedules, ListSkills, ListTasks, ListTeams, ListWebhooks, LookOn, PatchChats,
+    PatchComments, PatchInbox, PatchIssues, PatchProjects, RerunTasks, Right, SuspendTasks,
+    verbs_of_agents,
 };
 pub(crate) use scope::{OnApproval, OnAttachment, OnComment, OnEntry, OnIssue, OnProject, OnTask};

@@ -99,7 +99,13 @@ pub(super) async fn steer_task(
     let store = once.store(&state, &format!("steer {}", on.task), &steer)?;
     let directory = caller.recipients(&state);
     let posted = store
-        .steer(&caller.acting, on.task, &steer.body, &directory, state.now())
+        .steer(
+            &caller.acting,
+            on.task,
+            &steer.body,
+            &directory,
+            state.now(),
+        )
         .await
         .map_err(Failure::of_write)?;
     Ok(Answer(posted))

@@ -3,8 +3,8 @@
 use axum::Router;
 
 use super::{
-    again, agents, approvals, attachments, chats, comments, defined, delete, explain, get, inbox, issues, look, patch,
-    post, projects, quick, runs, search, skills, subscribers, teams,
+    again, agents, approvals, attachments, chats, comments, defined, delete, explain, get, inbox,
+    issues, look, patch, post, projects, quick, runs, search, skills, subscribers, teams,
 };
 use crate::state::Shared;
 

@@ -9,8 +9,8 @@ use protocol::board::{History, HistoryEntry, Page, RawLog, RawQuery, UsageQuery,
 use protocol::limits;
 
 use crate::board::{
-    BoardCaller, Filling, GetRawLogs, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue, OnTask,
-    PageQuery, check_private, is_name, limit, path_part,
+    BoardCaller, Filling, GetRawLogs, GetTimelines, ListHistory, ListRuns, ListTasks, OnIssue,
+    OnTask, PageQuery, check_private, is_name, limit, path_part,
 };
 use crate::body::Query;
 use crate::error::Failure;
@@ -69,7 +69,10 @@ pub(super) async fn get_raw(
     Query(asked): Query<RawQuery>,
 ) -> Result<Answer<RawLog>, Failure> {
     check_private(&state, on.caller.member()?, on.task).await?;
-    let found = state.store.raw(on.caller.workspace(), on.task, asked).await?;
+    let found = state
+        .store
+        .raw(on.caller.workspace(), on.task, asked)
+        .await?;
     Ok(Answer(found.ok_or_else(Failure::not_found)?))
 }
 

@@ -6,8 +6,8 @@ use http::StatusCode;
 use protocol::board::{NewProject, Page, Project, ProjectEdit, ProjectEnd};
 
 use crate::board::{
-    BoardCaller, CreateProjects, DeleteProjects, GetProjects, ListProjects, OnProject, PageQuery, PatchProjects,
-    Reach, limit,
+    BoardCaller, CreateProjects, DeleteProjects, GetProjects, ListProjects, OnProject, PageQuery,
+    PatchProjects, Reach, limit,
 };
 use crate::body::{Json, Query};
 use crate::error::Failure;

@@ -7,7 +7,8 @@ use axum::extract::State;
 use crds::AgentTask;
 use protocol::runner::{
     Command, ControlQuery, ControlResponse, EventsRequest, EventsResponse, FinishRequest,
-    FinishResponse, OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest, TextRequest, TextResponse,
+    FinishResponse, OpenRequest, OpenResponse, RawPart, StartedRequest, SteeredRequest,
+    TextRequest, TextResponse,
 };
 use protocol::{AttemptId, Event, EventBody, Verdict, WIRE_VERSION, limits};
 use secrecy::ExposeSecret as _;

@@ -4,7 +4,9 @@ use axum::Json as Answer;
 use axum::extract::State;
 use crds::WaitingLimit;
 use protocol::board::{CauseKind, Page, RunView, TimelineItem};
-use protocol::{AttemptId, FailureClass, MemberId, Outcome, TaskId, TaskState, Verdict, bound, limits};
+use protocol::{
+    AttemptId, FailureClass, MemberId, Outcome, TaskId, TaskState, Verdict, bound, limits,
+};
 use store::{Decided, TimelineEntry, WorkspaceRef};
 
 use crate::board::{

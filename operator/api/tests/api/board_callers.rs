@@ -7,9 +7,9 @@ use http::Method;
 use protocol::{AttemptId, Event, EventBody, FailureClass, Outcome, TaskId, Verdict};
 use serde_json::{Value, json};
 
-use crate::{approvals, authorisation};
 use crate::bed::{Bed, NAMESPACE, NAMESPACE_UID, both};
 use crate::board::{Voice, claim, enter, items, text, working_on};
+use crate::{approvals, authorisation};
 
 /// Routes, what each kind of caller gets, and a body that the route takes. Paths that begin with `/api` are whole,
 /// the others lie in the workspace. `stranger` has no right in it, `reader` may look, `person` may all; the issue in

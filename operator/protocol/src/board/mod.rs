@@ -43,8 +43,8 @@ pub use people::{
     NewAccessToken, PersonView, Recipient, RecipientKind,
 };
 pub use project::{
-    NewProject, Project, ProjectEdit, ProjectEnd, Repository, SECRET_PREFIX, check_repositories, is_branch,
-    is_project_name,
+    NewProject, Project, ProjectEdit, ProjectEnd, Repository, SECRET_PREFIX, check_repositories,
+    is_branch, is_project_name,
 };
 pub use raw::{RawLog, RawQuery};
 pub use run::{Again, Cause, CauseKind, Rerun, Retry, RunView, Steer, TimelineItem};
@@ -55,6 +55,6 @@ pub use team::{TeamBriefing, TeamCard, TeamMember, TeamView};
 pub use usage::{UsageQuery, UsageReport};
 pub use wake::{BlockedReason, Outcome as WakeOutcome, Preview, Verdict as WakeVerdict};
 pub use ways::{
-    DeliveryState, DeliveryView, Makes, RuntimeCard, ScheduleCard, ScheduleTime, ScheduleView, Standing,
-    WebhookCard,
+    DeliveryState, DeliveryView, Makes, RuntimeCard, ScheduleCard, ScheduleTime, ScheduleView,
+    Standing, WebhookCard,
 };

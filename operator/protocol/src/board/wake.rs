@@ -48,11 +48,7 @@ pub enum Verdict {
         /// The one that works.
         task: TaskId,
         /// The one that waits; absent in a preview, where there is none yet.
-        #[serde(
-            default,
-            rename = "followUp",
-            skip_serializing_if = "Option::is_none"
-        )]
+        #[serde(default, rename = "followUp", skip_serializing_if = "Option::is_none")]
         follow_up: Option<TaskId>,
     },
     /// Nobody is woken.

@@ -17,8 +17,8 @@ use kube::Resource;
 use protocol::{AttemptId, InstallationId};
 
 pub use claim::claim;
-pub(crate) use pod::{cli_mount, cli_volume, hardened};
 pub use pod::{Install, PodParts, backstop_seconds, pod};
+pub(crate) use pod::{cli_mount, cli_volume, hardened};
 pub use secret::secret;
 pub use session::session;
 pub(crate) use task::TTL_SECONDS;
