@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use client::Client;
-use protocol::runner::{EventsRequest, TextRequest, TextResponse};
+use protocol::runner::{EventsRequest, RawPart, TextRequest, TextResponse};
 use protocol::{Event, EventBody, LogLevel, limits};
 use secrecy::SecretString;
 use tracing::{error, info, warn};
@@ -30,17 +30,7 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
         let mut events = match queue.next(most).await {
             Next::Events(events) => events,
             Next::Raw(part) => {
-                match client.keep_raw(&credential, &part).await {
-                    Ok(()) => queue.raw_done(part.start),
-                    Err(error) if error.retry() => {
-                        info!(%error, "raw output waits for the API");
-                        pause(&mut waits).await;
-                    }
-                    Err(error) => {
-                        warn!(%error, "raw output was refused");
-                        queue.no_raw();
-                    }
-                }
+                send_raw(&client, &credential, &queue, &part, &mut waits).await;
                 continue;
             }
         };
@@ -101,6 +91,27 @@ pub async fn run(client: Client, credential: SecretString, queue: Arc<Queue>) {
                     queue.abandon();
                 }
             },
+        }
+    }
+}
+
+/// A part of the raw output, which may be lost.
+async fn send_raw(
+    client: &Client,
+    credential: &SecretString,
+    queue: &Queue,
+    part: &RawPart,
+    waits: &mut impl Iterator<Item = Duration>,
+) {
+    match client.keep_raw(credential, part).await {
+        Ok(()) => queue.raw_done(part.start),
+        Err(error) if error.retry() => {
+            info!(%error, "raw output waits for the API");
+            pause(waits).await;
+        }
+        Err(error) => {
+            warn!(%error, "raw output was refused");
+            queue.no_raw();
         }
     }
 }

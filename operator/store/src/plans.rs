@@ -155,21 +155,7 @@ async fn live(store: &Store) {
         .await
         .unwrap();
     store.timeline(first, 0, 9).await.unwrap();
-    store
-        .keep_text(attempt, 1, "whole".to_owned())
-        .await
-        .unwrap();
-    let part = RawPart {
-        start: 0,
-        text: "raw".to_owned(),
-    };
-    store.keep_raw(attempt, part).await.unwrap();
-    let workspace = WorkspaceRef {
-        namespace: "team-a".to_owned(),
-        namespace_uid: "uid".to_owned(),
-    };
-    let asked = RawQuery::default();
-    store.raw(&workspace, first, asked).await.unwrap();
+    keep_texts(store, attempt).await;
     store.last_position(first).await.unwrap();
     store.place_of_task(first).await.unwrap();
     store.waiting(second, &lane, now).await.unwrap();
@@ -197,6 +183,25 @@ async fn live(store: &Store) {
     talk::live(store, &by, &issue, now).await;
     ways::live(store, &by, now).await;
     chats::live(store, &by, now).await;
+}
+
+/// What lies beside the timeline.
+async fn keep_texts(store: &Store, attempt: AttemptId) {
+    store
+        .keep_text(attempt, 1, "whole".to_owned())
+        .await
+        .unwrap();
+    let part = RawPart {
+        start: 0,
+        text: "raw".to_owned(),
+    };
+    store.keep_raw(attempt, part).await.unwrap();
+    let workspace = WorkspaceRef {
+        namespace: "team-a".to_owned(),
+        namespace_uid: "uid".to_owned(),
+    };
+    let asked = RawQuery::default();
+    store.raw(&workspace, attempt.task, asked).await.unwrap();
 }
 
 /// A verdict of a runner that tells what was used.

@@ -330,15 +330,7 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     let last = attempts.last();
     let runtime = last.and_then(|attempt| catalog.runtime(namespace, &attempt.runtime));
     let waiting = waiting(ctx, &row, agent.as_deref(), standing, now).await?;
-    let awaited_tools = match row.state {
-        TaskState::Running => ctx.store.awaited_tools(task).await?,
-        TaskState::Queued
-        | TaskState::Claimed
-        | TaskState::Preparing
-        | TaskState::Suspended
-        | TaskState::Finishing
-        | TaskState::Finished => Vec::new(),
-    };
+    let awaited_tools = awaited_tools(ctx, &row).await?;
     let mut seen = Seen {
         sealed: None,
         last_sight: last.and_then(|attempt| ctx.memory.last_sight(attempt.pod_uid.as_deref()?)),
@@ -366,6 +358,19 @@ pub async fn observe(ctx: &Context, task: TaskId, now: Timestamp) -> Result<Opti
     look_for_pod(ctx, &mut seen).await?;
     seen.sealed = sealed(ctx, &seen);
     Ok(Some(seen))
+}
+
+/// What a person is to decide on.
+async fn awaited_tools(ctx: &Context, row: &TaskRow) -> Result<Vec<String>, Error> {
+    match row.state {
+        TaskState::Running => Ok(ctx.store.awaited_tools(row.id).await?),
+        TaskState::Queued
+        | TaskState::Claimed
+        | TaskState::Preparing
+        | TaskState::Suspended
+        | TaskState::Finishing
+        | TaskState::Finished => Ok(Vec::new()),
+    }
 }
 
 /// What opens a message, where there is one: most passes see none and need no searcher.

@@ -8,7 +8,7 @@ use wake::Target;
 
 use super::begin::Begin;
 use super::deferred::{self, fire_at};
-use super::facts::chain;
+use super::facts::{Chain, chain};
 use super::queue::{absorbing, wake};
 use super::row::{Evidence, WakeRow};
 use crate::db::query;
@@ -117,22 +117,7 @@ impl Store {
                 return Ok(WakeVerdict::Coalesced { task: waiting });
             }
         }
-        let mut verdict = None;
-        for (kind, comment) in still_there(&mut write, task).await? {
-            let mut cause = Begin {
-                kind,
-                comment,
-                ..begin
-            }
-            .cause(&chain);
-            cause.again_of = Some(task);
-            cause.team.clone_from(&row.cause.team);
-            let done = wake(&mut write, begin.slot(&row.agent), &cause).await?;
-            verdict = verdict.or(Some(done));
-        }
-        let verdict = verdict.ok_or_else(|| {
-            conflict("what woke it was deleted: say in a comment what the agent is to do")
-        })?;
+        let verdict = wake_again(&mut write, &begin, &chain, (task, &row)).await?;
         if let (
             Again::Retry { fresh: true },
             WakeVerdict::Queued { task: Some(new) }
@@ -146,6 +131,31 @@ impl Store {
         write.commit().await?;
         Ok(verdict)
     }
+}
+
+/// Wakes the agent once more for what woke it for `task`, as far as that is still there.
+async fn wake_again(
+    write: &mut Write,
+    begin: &Begin<'_>,
+    chain: &Chain,
+    (task, row): (TaskId, &WakeRow),
+) -> Result<WakeVerdict, Error> {
+    let mut verdict = None;
+    for (kind, comment) in still_there(write, task).await? {
+        let mut cause = Begin {
+            kind,
+            comment,
+            ..*begin
+        }
+        .cause(chain);
+        cause.again_of = Some(task);
+        cause.team.clone_from(&row.cause.team);
+        let done = wake(write, begin.slot(&row.agent), &cause).await?;
+        verdict = verdict.or(Some(done));
+    }
+    verdict.ok_or_else(|| {
+        conflict("what woke it was deleted: say in a comment what the agent is to do")
+    })
 }
 
 fn may_be_done_again(old: &TaskRow, how: Again) -> Result<(), Error> {
