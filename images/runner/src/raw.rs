@@ -73,9 +73,14 @@ impl Raw {
         if pipe == Pipe::Stderr {
             self.open.push_str("stderr: ");
         }
-        self.open.push_str(&String::from_utf8_lossy(shown));
+        let text = String::from_utf8_lossy(shown);
         if shown.len() < line.len() {
-            self.open.push_str(&format!("… ({} bytes)", line.len()));
+            // What was cut off inside a secret would not be found any more.
+            let whole = &text[..redactor.open_end(&text)];
+            self.open
+                .push_str(&format!("{whole}… ({} bytes)", line.len()));
+        } else {
+            self.open.push_str(&text);
         }
         self.open.push('\n');
         if self.open.len() < PART_BYTES {
@@ -139,7 +144,8 @@ mod tests {
         let mut parts = Vec::new();
         parts.extend(raw.line(Pipe::Stdout, b"{\"a\": \"sk-live-12345\"}", &redactor));
         parts.extend(raw.line(Pipe::Stderr, b"warning\0", &redactor));
-        parts.extend(raw.line(Pipe::Stdout, &[b'x'; 2 * LINE_BYTES], &redactor));
+        let long = format!("{} sk-live-12345", "x".repeat(LINE_BYTES - 8));
+        parts.extend(raw.line(Pipe::Stdout, long.as_bytes(), &redactor));
         parts.extend(raw.close(&redactor));
         assert_eq!(raw.close(&redactor), None);
         let mut told = String::new();
@@ -147,10 +153,10 @@ mod tests {
             assert_eq!(part.start, told.len() as u64);
             told.push_str(&part.text);
         }
-        let long = format!("{}… ({} bytes)", "x".repeat(LINE_BYTES), 2 * LINE_BYTES);
+        let cut = format!("{} … ({} bytes)", "x".repeat(LINE_BYTES - 8), long.len());
         assert_eq!(
             told,
-            format!("{{\"a\": \"[redacted]\"}}\nstderr: warning\u{fffd}\n{long}\n")
+            format!("{{\"a\": \"[redacted]\"}}\nstderr: warning\u{fffd}\n{cut}\n")
         );
         let kept = fs::read_to_string(state.path().join(FOLDER).join(FILES[0])).unwrap();
         assert_eq!(kept, told);
