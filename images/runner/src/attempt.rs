@@ -15,7 +15,7 @@ use crate::adapter::{Launch, Place, Provider};
 use crate::adapters;
 use crate::approvals::{Api, Questions};
 use crate::brief::{context, message};
-use crate::conclude::{Conclusion, after_fresh_start, conclude, is_held, may_start_fresh};
+use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
 use crate::environment::Environment;
 use crate::host::Host;
 use crate::journal::Journal;
@@ -36,11 +36,6 @@ use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
 use crate::upload::backoff;
 use crate::watchdog::Windows;
-
-/// How often a conversation that another process has is tried again.
-const HELD_TRIES: u32 = 3;
-/// The time between.
-const HELD_PAUSE: Duration = Duration::from_secs(2);
 
 /// What an attempt works with.
 #[derive(Debug)]
@@ -203,7 +198,7 @@ impl Attempt<'_> {
             }
         };
         let launch = self.launch(&decision, servers);
-        let end = match self.first_turn(provider, &launch, journal, host).await {
+        let end = match self.turn(provider, &launch, 1, journal, host).await {
             Ok(end) => end,
             Err(conclusion) => return conclusion,
         };
@@ -225,29 +220,6 @@ impl Attempt<'_> {
             }
             Err(second) => after_fresh_start(first, second),
         }
-    }
-
-    /// The first run, again after a pause where another process still has the conversation: a new one would lose it.
-    async fn first_turn(
-        &self,
-        provider: &dyn Provider,
-        launch: &Launch,
-        journal: &mut Journal,
-        host: &mut Host,
-    ) -> Result<TurnEnd, Conclusion> {
-        for _ in 0..HELD_TRIES {
-            let end = self.turn(provider, launch, 1, journal, host).await?;
-            let Some(words) = is_held(&end) else {
-                return Ok(end);
-            };
-            let words = format!("the conversation is held ({words}): it is tried again");
-            journal.remark(LogLevel::Warn, words);
-            tokio::select! {
-                () = tokio::time::sleep(HELD_PAUSE) => {}
-                _ = host.stop() => return Ok(end),
-            }
-        }
-        self.turn(provider, launch, 1, journal, host).await
     }
 
     /// One run of the CLI.

@@ -236,15 +236,6 @@ pub fn refuses_history(text: &str) -> bool {
     is_refused_history(&plain(text))
 }
 
-/// True when another process still has the conversation: it is well, and can be gone on with once that one has let go.
-#[must_use]
-pub fn session_is_held(text: &str) -> bool {
-    let text = plain(text);
-    text.contains("held by another process")
-        || text.contains("locked by another process")
-        || (text.contains("in use") && text.contains("close the other"))
-}
-
 /// The failure that an answer is, though the CLI called it a success: the conversation is spent, and
 /// every later turn would end with the same words.
 #[must_use]
@@ -430,22 +421,6 @@ mod tests {
             ("", C::Unknown),
         ] {
             assert_eq!(classify(text), class, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_conversation_that_is_held_is_told_from_one_that_is_lost() {
-        for (text, held) in [
-            ("session s1 is held by another process", true),
-            (
-                "Session is in use elsewhere; close the other Reasonix first",
-                true,
-            ),
-            ("port 80 is in use", false),
-            ("unknown session s1", false),
-        ] {
-            assert_eq!(session_is_held(text), held, "{text}");
-            assert!(!refuses_history(text), "{text}");
         }
     }
 

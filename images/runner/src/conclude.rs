@@ -7,7 +7,6 @@ use protocol::{
 };
 
 use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
-use crate::classify;
 use crate::turn::TurnEnd;
 
 /// The signal with which the kernel kills.
@@ -58,20 +57,6 @@ pub fn may_start_fresh(end: &TurnEnd, policy: SessionPolicy) -> Option<&str> {
         | ResumeOutcome::Continued(_)
         | ResumeOutcome::Unknown(_) => None,
     }
-}
-
-/// Why the run can be done again after a pause, with the same conversation: another process has it now.
-#[must_use]
-pub fn is_held(end: &TurnEnd) -> Option<&str> {
-    let Outcome::Failed { message, .. } = &end.result.outcome else {
-        return None;
-    };
-    let asked = match &end.result.resume {
-        ResumeOutcome::NotAsked | ResumeOutcome::Rejected(_) => false,
-        ResumeOutcome::Continued(_) | ResumeOutcome::Unknown(_) => true,
-    };
-    let free = !end.used_tools && end.stopped.is_none();
-    (asked && free && classify::session_is_held(message)).then_some(message)
 }
 
 /// What a run comes to. `asked` is the conversation that it was started with.
@@ -277,22 +262,6 @@ mod tests {
         assert_eq!(may_start_fresh(&succeeded, Resume), None);
         let network = end(failed(), ResumeOutcome::Unknown("x".into()));
         assert_eq!(may_start_fresh(&network, Resume), None);
-    }
-
-    #[test]
-    fn a_conversation_that_another_process_has_is_waited_for() {
-        let held = || Outcome::failed(FailureClass::Unknown, "held by another process");
-        let unknown = || ResumeOutcome::Unknown("x".into());
-        assert!(is_held(&end(held(), unknown())).is_some());
-        assert!(is_held(&end(held(), ResumeOutcome::NotAsked)).is_none());
-        assert!(is_held(&end(held(), rejected())).is_none());
-        assert!(is_held(&end(failed(), unknown())).is_none());
-        assert!(is_held(&end(Outcome::Succeeded, unknown())).is_none());
-        let with_tools = TurnEnd {
-            used_tools: true,
-            ..end(held(), unknown())
-        };
-        assert!(is_held(&with_tools).is_none());
     }
 
     #[test]
