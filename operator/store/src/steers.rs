@@ -34,6 +34,7 @@ impl Store {
             what: what.to_owned(),
         };
         let mut write = self.write(WritePoint::Steer).await?;
+        write.queue(&by.workspace, directory).await?;
         if let Some(made) = requests::made(&mut write, by, now).await? {
             return Ok(Posted {
                 comment: comments::fresh(&mut write, CommentId(made.id)).await?,
