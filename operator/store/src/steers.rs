@@ -134,14 +134,15 @@ const OFFERED: &str = "offered";
 const TAKEN_IN: &str = "taken";
 const REFUSED: &str = "refused";
 
-/// Offers a comment to a run; false when it was offered as many as may be. The session is locked.
+/// Offers a comment to a run; false when it was offered that before, or as many as may be. The session is locked.
 pub(crate) async fn offer(
     write: &mut Write,
     attempt: AttemptId,
     (comment, issue): (CommentId, &IssueKey),
     now: Timestamp,
 ) -> Result<bool, Error> {
-    const INSERT: &str = "INSERT INTO steers (task, attempt, comment, state, offered_at) VALUES ($1, $2, $3, $4, $5)";
+    const INSERT: &str = "INSERT INTO steers (task, attempt, comment, state, offered_at) VALUES ($1, $2, $3, $4, $5) \
+        ON CONFLICT DO NOTHING";
     if !has_room(&mut *write, attempt).await? {
         return Ok(false);
     }
@@ -151,7 +152,9 @@ pub(crate) async fn offer(
         .bind(comment)
         .bind(OFFERED)
         .bind(now);
-    insert.execute(&mut *write).await?;
+    if insert.execute(&mut *write).await? == 0 {
+        return Ok(false);
+    }
     let said = comments::fresh(write, comment).await?;
     let command = CommandKind::Steer {
         remark: comment,
