@@ -205,6 +205,30 @@ async fn settle(
     Ok(())
 }
 
+/// A comment was changed: a run that was offered what it said before does not take in what it says now. The issue is
+/// locked.
+pub(crate) async fn renewed(
+    write: &mut Write,
+    comment: CommentId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    const FIND: &str = "SELECT task, attempt FROM steers WHERE comment = $1 AND state = 'offered'";
+    let find = query("find open remarks", FIND).bind(comment);
+    // One of each agent that it names, at most.
+    for row in find.all(&mut *write).await? {
+        let attempt = AttemptId {
+            task: TaskId(row.get("task")?),
+            number: row.u32("attempt")?,
+        };
+        // The session before its rows, as everywhere.
+        tasks::locked(&mut *write, attempt.task).await?;
+        let state = (REFUSED, Some("the comment was changed"));
+        settle(write, attempt, comment, state, now).await?;
+        write.changed(attempt.task);
+    }
+    Ok(())
+}
+
 /// An attempt ends, and takes in nothing more.
 pub(crate) async fn close(
     write: &mut Write,

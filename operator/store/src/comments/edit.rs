@@ -15,11 +15,12 @@ use crate::wakes::{
     self, Begin, Caused, Chain, Evidence, carry, caused_by, lead, outcome, withdraw,
 };
 use crate::writes::Write;
-use crate::{Acting, Error, Store, WritePoint, issues};
+use crate::{Acting, Error, Store, WritePoint, issues, steers};
 
 impl Store {
     /// Changes the text of a comment. Who is no longer meant and has not begun is not woken any more; who is meant
-    /// now and was not before is. A run that has its package goes on: what it was told stays told.
+    /// now and was not before is. A run that has its package goes on: what it was told stays told, and what it
+    /// was offered and has not taken in yet another task does, as it is now.
     ///
     /// # Errors
     /// [`Error::Revision`] when the comment is not as it was read, [`Error::Invalid`] for a text that cannot be one,
@@ -56,6 +57,7 @@ impl Store {
             .bind(now)
             .execute(&mut write)
             .await?;
+        steers::renewed(&mut write, id, now).await?;
         let wakes = renew(&mut write, by, &issue, (&found, &edit.body), directory, now).await?;
         let text = (id, edit.body.as_str());
         tell_named(&mut write, &by.workspace, &issue, text, &before.author, now).await?;

@@ -1,6 +1,6 @@
 //! What people say while an agent works: offered to its run, and never lost.
 
-use protocol::board::{CommentQuery, IssueQuery, NewComment, Posted, WakeVerdict};
+use protocol::board::{CommentEdit, CommentQuery, IssueQuery, NewComment, Posted, WakeVerdict};
 use protocol::runner::CommandKind;
 use protocol::{AttemptId, FailureClass, Outcome, TaskId, TaskState, limits};
 use store::Error;
@@ -8,7 +8,7 @@ use wake::{AgentFacts, Directory, TeamFacts};
 
 use crate::bed::{Bed, at, both, lane, told};
 use crate::board::{AGENTS, acting, titled, workspace};
-use crate::talk::{Scene, to};
+use crate::talk::{Scene, task_of, to, verdicts};
 
 /// What the issue of [`speak`] is called.
 pub(crate) const TITLE: &str = "steered";
@@ -147,6 +147,19 @@ impl Works {
         .await
     }
 
+    /// A person changes what they said.
+    async fn edit(&mut self, posted: &Posted, body: &str) -> Posted {
+        let now = self.scene.tick();
+        let edit = CommentEdit {
+            revision: None,
+            body: body.to_owned(),
+        };
+        let (store, ada) = (&self.scene.bed.store, &self.scene.ada);
+        let id = posted.comment.id;
+        let edited = store.edit_comment(ada, id, edit, &Listening, now).await;
+        edited.unwrap()
+    }
+
     async fn remarks(&self) -> Vec<String> {
         let commands = self
             .scene
@@ -229,6 +242,38 @@ both! {
 
     async fn what_nothing_was_heard_of_is_done_after(bed: Bed) {
         not_taken_in(bed, None).await;
+    }
+
+    async fn what_was_changed_after_it_was_offered_is_done_after(bed: Bed) {
+        let mut works = Works::new(bed).await;
+        let posted = works.add("only Safari").await;
+        let (_, next) = offered(&posted);
+        works.edit(&posted, "only Firefox").await;
+        // The run took in what was said first.
+        works.answer(&posted, None).await.unwrap();
+        works.end().await;
+        let (after, _) = works.scene.begin().await;
+        assert_eq!(after.task, next);
+        let cause = works.scene.bed.store.cause(next).await.unwrap();
+        assert_eq!(cause.unwrap().comment.unwrap().body, "only Firefox");
+        works.scene.end(after, Outcome::Succeeded).await;
+        works.scene.bed.sound().await;
+    }
+
+    async fn a_run_is_offered_a_comment_once(bed: Bed) {
+        let mut works = Works::new(bed).await;
+        let posted = works.add(&to("reviewer")).await;
+        offered(&posted);
+        works.edit(&posted, &to("writer")).await;
+        let again = works.edit(&posted, &to("reviewer")).await;
+        assert_eq!(verdicts(&again.wakes), [("reviewer".to_owned(), "queued")]);
+        assert_eq!(works.remarks().await.len(), 1);
+        works.answer(&posted, None).await.unwrap();
+        works.end().await;
+        let (after, _) = works.scene.begin().await;
+        assert_eq!(after.task, task_of(&again.wakes));
+        works.scene.end(after, Outcome::Succeeded).await;
+        works.scene.bed.sound().await;
     }
 
     async fn two_remarks_wait_in_one_task_until_both_are_taken_in(bed: Bed) {
