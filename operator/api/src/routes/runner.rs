@@ -167,20 +167,23 @@ pub(super) async fn await_commands(
     Ok(Answer(ControlResponse { commands }))
 }
 
-/// `POST steered`: what became of a person's remark.
+/// `POST steered`: what became of a person's remark. Redacted here as well.
 pub(super) async fn report_steered(
     caller: RunnerCaller,
     State(state): State<Shared>,
     Json(request): Json<SteeredRequest>,
 ) -> Result<Answer<serde_json::Value>, Failure> {
     let SteeredRequest { remark, mut why } = request;
+    let attempt = caller.attempt;
     if let Some(why) = &mut why {
+        Redactor::new(state.key()?, attempt.id, attempt.salt).text(why);
+        // PostgreSQL takes no NUL in a text.
+        why.retain(|each| each != '\0');
         bound::cut(why, limits::MESSAGE_BYTES);
     }
-    let attempt = caller.attempt.id;
     state
         .store
-        .steered(attempt, remark, why.as_deref(), state.now())
+        .steered(attempt.id, remark, why.as_deref(), state.now())
         .await
         .map_err(Failure::of_write)?;
     Ok(Answer(serde_json::json!({})))

@@ -53,4 +53,19 @@ both! {
         assert_eq!(offered["wakes"][0]["followUp"], queued["wakes"][0]["task"]);
         assert_eq!(commands(&bed, &credential).await.len(), 2);
     }
+    async fn a_refusal_may_hold_whatever_a_program_says(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let (_, _, attempt) = woken(&bed, &ada).await;
+        open(&bed, attempt).await;
+        let path = format!("/tasks/{}/steer", attempt.task);
+        let posted = ada.post(&path, &json!({"body": "only Safari"})).await.ok();
+        let credential = bed.credential(attempt).await;
+        let told = commands(&bed, &credential).await;
+        let why = format!("no\0 {credential}");
+        let refused = json!({"remark": told[0]["remark"], "why": why});
+        bed.post("steered", &credential, &refused).await.ok();
+        let next = posted["wakes"][0]["followUp"].as_str().unwrap();
+        let next = ada.get(&format!("/tasks/{next}")).await.ok();
+        assert_eq!(next["state"], "queued");
+    }
 }
