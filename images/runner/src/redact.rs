@@ -61,8 +61,8 @@ impl Redactor {
         }
     }
 
-    /// `text` without the values, and without the part of one that was cut off.
-    fn values<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// `text` without the values, and without the part of one that was cut off. What only looks like a secret stays.
+    pub fn values<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = String::new();
         let mut kept = 0;
         let mut spans = self.spans(text);

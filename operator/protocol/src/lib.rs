@@ -19,6 +19,7 @@ pub mod programs;
 pub mod providers;
 pub mod redact;
 pub mod runner;
+pub mod shown;
 mod state;
 pub mod texts;
 pub mod tools;

@@ -1,6 +1,8 @@
 //! What a CLI waits for a person to decide.
 
-use protocol::{ApprovalId, LogLevel, texts};
+use std::borrow::Cow;
+
+use protocol::{ApprovalId, LogLevel, shown};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -9,15 +11,20 @@ use crate::adapter::{HostCommand, Input};
 use crate::approvals::{Answer, Api, Decision, Question, Questions};
 
 impl Turn<'_, '_> {
-    /// Asks a person, or refuses at once where nobody can be asked. The decision is on what leaves here: secret values
-    /// are taken out of it, and the adapter keeps what it asked for.
+    /// Asks a person, or refuses at once where nobody can be asked. The decision is on what leaves here: the pod's secret
+    /// values are taken out of it and nothing else, and the adapter keeps what it asked for.
     pub(super) fn ask(&mut self, id: String, tool: String, mut input: Value, why: Option<String>) {
         if self.stopping() {
             self.answer(&id, false, "the run is being stopped");
             return;
         }
         let redactor = self.around.journal.redactor();
-        texts::of_value(&mut input, &|text| redactor.string(text));
+        let known = |text: &mut String| {
+            if let Cow::Owned(clean) = redactor.values(text) {
+                *text = clean;
+            }
+        };
+        let shown = shown::show(&mut input, &known);
         let question = Question {
             id: id.clone(),
             tool: redactor.text(&tool).into_owned(),
@@ -27,6 +34,7 @@ impl Turn<'_, '_> {
                 .into_owned(),
         };
         let asked = match &mut self.around.questions {
+            _ if !shown => Err(shown::NOT_SHOWN.to_owned()),
             Some(questions) => questions.ask(question),
             None => Err("nobody can decide on it".to_owned()),
         };

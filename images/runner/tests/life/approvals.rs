@@ -81,6 +81,20 @@ async fn what_a_person_approves_runs_and_what_they_deny_does_not() {
     }
 }
 
+/// What looks like a secret would be taken out of what a person sees, and run all the same.
+#[tokio::test]
+async fn what_cannot_be_shown_whole_is_not_asked() {
+    let command = "echo rope # API_KEY=a1b2c3&touch evil";
+    let prompt = format!("do: run {command}\n");
+    let (pod, api) = (Pod::new(), Api::serve(task(&prompt, asks(&["Bash"]))).await);
+    pod.run(&api).await;
+    let told = api.told();
+    assert!(told.asked.is_empty(), "{:?}", told.asked);
+    assert_eq!(results(&told)[0].1, Some(ToolStatus::Failed));
+    assert!(said(&told.events).contains("cannot be shown whole"));
+    assert!(!pod.at("workspace/work/evil").exists());
+}
+
 #[tokio::test]
 async fn only_what_is_named_is_asked_about() {
     let mut policy = asks(&["Bash(touch:*)"]);

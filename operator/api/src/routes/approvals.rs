@@ -4,7 +4,7 @@ use axum::Json as Answer;
 use axum::extract::State;
 use protocol::board::{Approval, ApprovalQuery, Decision, Page};
 use protocol::runner::{AskRequest, AskResponse, SettleRequest, SettleResponse};
-use protocol::{limits, texts};
+use protocol::{limits, shown};
 use store::Question;
 
 use crate::auth::RunnerCaller;
@@ -18,36 +18,44 @@ use crate::state::{Inner, Shared};
 /// What an Agent can ask for at most; the schema has the same.
 const SECONDS_MOST: u32 = 86_400;
 
-/// `POST runner/approvals`. Redacted here as well, before it is kept.
+/// `POST runner/approvals`. Redacted here as well, before it is kept; what a person decides on is not shortened.
 pub(super) async fn ask(
     caller: RunnerCaller,
     State(state): State<Shared>,
     Json(request): Json<AskRequest>,
 ) -> Result<Answer<AskResponse>, Failure> {
     let AskRequest {
-        mut call_id,
-        mut tool,
+        call_id,
+        tool,
         mut input,
         mut why,
         seconds,
     } = request;
     let attempt = caller.attempt;
     let redactor = Redactor::new(state.key()?, attempt.id, attempt.salt);
-    texts::of_value(&mut input, &|text| redactor.text(text));
-    for word in [&mut call_id, &mut tool, &mut why] {
-        redactor.text(word);
+    for (name, word) in [("callId", &call_id), ("tool", &tool)] {
+        let mut clean = word.clone();
+        redactor.text(&mut clean);
+        let room = 1..=limits::APPROVAL_WORD_BYTES;
         // PostgreSQL takes no NUL in a text.
-        word.retain(|each| each != '\0');
-        bound::cut(word, limits::APPROVAL_WORD_BYTES);
+        if clean != *word || word.contains('\0') || !room.contains(&word.len()) {
+            return Err(Failure::invalid(format!(
+                "{name} has between 1 and {} bytes, no NUL and nothing that looks like a secret",
+                limits::APPROVAL_WORD_BYTES
+            )));
+        }
+    }
+    redactor.text(&mut why);
+    why.retain(|each| each != '\0');
+    bound::cut(&mut why, limits::APPROVAL_WORD_BYTES);
+    if !shown::show(&mut input, &|text| redactor.known(text)) {
+        return Err(Failure::invalid(shown::NOT_SHOWN.to_owned()));
     }
     if json_bytes(&input)? > limits::APPROVAL_INPUT_BYTES {
         return Err(Failure::invalid(format!(
             "the input has more than {} bytes: nobody is asked about what cannot be shown whole",
             limits::APPROVAL_INPUT_BYTES
         )));
-    }
-    if call_id.is_empty() || tool.is_empty() {
-        return Err(Failure::invalid("a question names its call and its tool"));
     }
     let question = Question {
         call_id,
