@@ -6,10 +6,16 @@
 //!
 //! A whole tool is a wall. What a tool is used for is read from its input, and a shell knows many ways to say the same
 //! thing: `deny` and `requireApproval` look at every command of a line, in quotes too, and match rather too much;
-//! `allow` wants every one of them to match and nothing that is worked out by the shell.
+//! `allow` wants every one of them to match as it stands and nothing that is worked out by the shell. An input that
+//! says several things is forbidden by any of them, and allowed by all. A path is the same however it is written.
+
+mod paths;
+mod shell;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use self::paths::Folders;
 
 /// What an agent may do with tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +48,7 @@ pub enum Judgement {
     Ask(String),
 }
 
-/// Fields of an input that say what a tool is used for, the first that is there.
+/// Fields of an input that say what a tool is used for.
 const SUBJECTS: [&str; 8] = [
     "command",
     "cmd",
@@ -54,12 +60,6 @@ const SUBJECTS: [&str; 8] = [
     "query",
 ];
 
-/// What parts commands on a line of a shell. Said without regard to quotes.
-const BREAKS: &[char] = &[';', '|', '&', '\n', '\r', '(', ')', '{', '}', '`', '!'];
-
-/// What a shell works out by itself: who allows `git status` has not allowed what that may come to.
-const WORKED_OUT: &[char] = &['$', '`', '<', '>', '\\', '\n', '\r'];
-
 impl ToolPolicy {
     /// True when it says nothing.
     #[must_use]
@@ -67,14 +67,14 @@ impl ToolPolicy {
         self.allow.is_empty() && self.deny.is_empty() && self.require_approval.is_empty()
     }
 
-    /// What is to be done about this use of a tool.
+    /// What is to be done about this use of a tool, by a program that works in these folders.
     #[must_use]
-    pub fn judge(&self, tool: &str, input: &Value) -> Judgement {
-        let subject = Subject::of(input);
+    pub fn judge(&self, tool: &str, input: &Value, folders: Folders<'_>) -> Judgement {
+        let subjects = Subject::all(input, folders);
         let first = |patterns: &[String]| {
             let found = patterns
                 .iter()
-                .find(|pattern| Pattern::parse(pattern).may_match(tool, subject));
+                .find(|pattern| Pattern::parse(pattern).may_match(tool, &subjects));
             found.cloned()
         };
         if let Some(pattern) = first(&self.deny) {
@@ -85,7 +85,7 @@ impl ToolPolicy {
         if let Some(pattern) = first(&self.require_approval) {
             return Judgement::Ask(format!("{pattern} needs approval"));
         }
-        if self.allow.is_empty() || self.allows(tool, subject) {
+        if self.allow.is_empty() || self.allows(tool, &subjects) {
             return Judgement::Allow;
         }
         Judgement::Deny(format!(
@@ -100,23 +100,27 @@ impl ToolPolicy {
         self.deny.iter().filter(whole).map(String::as_str)
     }
 
-    fn allows(&self, tool: &str, subject: Option<Subject<'_>>) -> bool {
-        let patterns: Vec<_> = self.allow.iter().map(|word| Pattern::parse(word)).collect();
-        let mut named = patterns.iter().filter(|pattern| glob(pattern.tool, tool));
-        if named.clone().any(|pattern| pattern.argument.is_none()) {
+    fn allows(&self, tool: &str, subjects: &[Subject<'_>]) -> bool {
+        let patterns = self.allow.iter().map(|word| Pattern::parse(word));
+        let named: Vec<_> = patterns
+            .filter(|pattern| glob(pattern.tool, tool))
+            .collect();
+        if named.iter().any(|pattern| pattern.argument.is_none()) {
             return true;
         }
-        match subject {
-            None => false,
-            Some(Subject::Command(line)) => {
-                let mut commands = commands(line).peekable();
-                !line.contains(WORKED_OUT)
-                    && commands.peek().is_some()
-                    && commands.all(|command| named.clone().any(|one| one.fits(&command)))
-            }
-            // What climbs leads anywhere.
-            Some(Subject::Other(text)) => !text.contains("..") && named.any(|one| one.fits(text)),
-        }
+        let fits = |text: &str| named.iter().any(|pattern| pattern.fits(text));
+        !subjects.is_empty()
+            && subjects.iter().all(|subject| match subject {
+                Subject::Command(line) => {
+                    shell::plain(line).is_some_and(|commands| commands.iter().all(|one| fits(one)))
+                }
+                // What climbs leads anywhere.
+                Subject::Path(written, forms) => {
+                    !written.contains("..") && forms.iter().any(|form| fits(form))
+                }
+                Subject::Other(text) => !text.contains("..") && fits(text),
+                Subject::Unreadable => false,
+            })
     }
 }
 
@@ -131,21 +135,29 @@ pub fn is_pattern(word: &str) -> bool {
 }
 
 /// What a tool is used for.
-#[derive(Clone, Copy)]
 enum Subject<'a> {
     Command(&'a str),
+    /// As it is written, and all that it may be called.
+    Path(&'a str, Vec<String>),
     Other(&'a str),
+    /// No text.
+    Unreadable,
 }
 
 impl<'a> Subject<'a> {
-    fn of(input: &'a Value) -> Option<Self> {
-        let (name, text) = SUBJECTS
-            .iter()
-            .find_map(|name| Some((*name, input.get(name)?.as_str()?)))?;
-        Some(match name {
-            "command" | "cmd" => Self::Command(text),
-            _ => Self::Other(text),
-        })
+    fn all(input: &'a Value, folders: Folders<'_>) -> Vec<Self> {
+        let subject = |name: &&str| {
+            let value = input.get(*name).filter(|value| !value.is_null())?;
+            let Some(text) = value.as_str() else {
+                return Some(Self::Unreadable);
+            };
+            Some(match *name {
+                "command" | "cmd" => Self::Command(text),
+                "url" | "query" => Self::Other(text),
+                _ => Self::Path(text, folders.forms(text)),
+            })
+        };
+        SUBJECTS.iter().filter_map(subject).collect()
     }
 }
 
@@ -160,23 +172,27 @@ impl<'a> Pattern<'a> {
             Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap_or(rest))),
             None => (word, None),
         };
+        let argument = argument.map(|argument| argument.strip_prefix("./").unwrap_or(argument));
+        // Whatever it is used for.
+        let argument = argument.filter(|argument| !matches!(*argument, "*" | ":*"));
         Self { tool, argument }
     }
 
     /// True when the use may be one of those. Where it cannot be told, it may.
-    fn may_match(&self, tool: &str, subject: Option<Subject<'_>>) -> bool {
+    fn may_match(&self, tool: &str, subjects: &[Subject<'_>]) -> bool {
         if !glob(self.tool, tool) {
             return false;
         }
-        match (self.argument, subject) {
-            (None, _) | (Some(_), None) => true,
-            (Some(_), Some(Subject::Command(line))) => {
-                commands(line).any(|command| self.fits(&command))
-            }
-            (Some(_), Some(Subject::Other(text))) => {
-                self.fits(text) || self.fits(text.trim_start_matches("./"))
-            }
-        }
+        self.argument.is_none()
+            || subjects.is_empty()
+            || subjects.iter().any(|subject| match subject {
+                Subject::Command(line) => shell::any(line, |command| self.fits(command)),
+                Subject::Path(written, forms) => {
+                    self.fits(written) || forms.iter().any(|form| self.fits(form))
+                }
+                Subject::Other(text) => self.fits(text),
+                Subject::Unreadable => true,
+            })
     }
 
     fn fits(&self, text: &str) -> bool {
@@ -194,40 +210,6 @@ impl<'a> Pattern<'a> {
 fn begins(command: &str, words: &str) -> bool {
     let rest = command.strip_prefix(words);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
-}
-
-/// The commands on a line, each with single spaces, with what stands before them for the shell taken off.
-fn commands(line: &str) -> impl Iterator<Item = String> {
-    let plain = |piece: &str| {
-        let words = piece.split_whitespace().map(|word| {
-            let word = word.trim_matches(['"', '\'']);
-            // A path to a program is that program.
-            word.strip_prefix("/usr/bin/")
-                .or_else(|| word.strip_prefix("/bin/"))
-                .unwrap_or(word)
-        });
-        let words: Vec<_> = words
-            .skip_while(|word| is_setting(word) || BEFORE.contains(word))
-            .collect();
-        words.join(" ")
-    };
-    line.split(BREAKS)
-        .map(plain)
-        .filter(|command| !command.is_empty())
-}
-
-/// Words that run what follows them.
-const BEFORE: &[&str] = &[
-    "sudo", "env", "exec", "command", "nohup", "time", "then", "do", "else", "eval", "xargs", "$",
-    "sh", "bash", "-c", "-lc", "builtin",
-];
-
-/// `NAME=value` before a command.
-fn is_setting(word: &str) -> bool {
-    let name = word.split_once('=').map(|(name, _)| name);
-    name.is_some_and(|name| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
 }
 
 fn spaced(words: &str) -> String {
@@ -262,157 +244,4 @@ fn glob(pattern: &str, text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn policy(allow: &[&str], deny: &[&str], ask: &[&str]) -> ToolPolicy {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        ToolPolicy {
-            allow: words(allow),
-            deny: words(deny),
-            require_approval: words(ask),
-            approval_seconds: 60,
-            allow_on_timeout: false,
-        }
-    }
-
-    fn word(judgement: &Judgement) -> &'static str {
-        match judgement {
-            Judgement::Allow => "allow",
-            Judgement::Deny(_) => "deny",
-            Judgement::Ask(_) => "ask",
-        }
-    }
-
-    #[test]
-    fn whole_tools() {
-        let policy = policy(
-            &["Read", "mcp__docs__*"],
-            &["WebFetch", "mcp__docs__delete"],
-            &["Bash"],
-        );
-        for (tool, wanted) in [
-            ("Read", "allow"),
-            ("read", "allow"),
-            ("Bash", "ask"),
-            ("WebFetch", "deny"),
-            ("mcp__docs__search", "allow"),
-            ("mcp__docs__delete", "deny"),
-            ("mcp__other__search", "deny"),
-            ("Reader", "deny"),
-            ("", "deny"),
-        ] {
-            assert_eq!(word(&policy.judge(tool, &json!({}))), wanted, "{tool}");
-        }
-        assert_eq!(
-            policy.denied_tools().collect::<Vec<_>>(),
-            ["WebFetch", "mcp__docs__delete"]
-        );
-        assert_eq!(
-            ToolPolicy::default().judge("Any", &json!({})),
-            Judgement::Allow
-        );
-        assert!(ToolPolicy::default().is_empty() && !policy.is_empty());
-    }
-
-    #[test]
-    fn a_command_is_found_wherever_it_stands_on_the_line() {
-        let policy = policy(&[], &["Bash(rm -rf:*)"], &["Bash(git push:*)"]);
-        for (command, wanted) in [
-            ("git push", "ask"),
-            ("git   push origin main", "ask"),
-            ("git pushover", "allow"),
-            ("git status", "allow"),
-            ("cd /x && git push", "ask"),
-            ("true;git push", "ask"),
-            ("A=b sudo git push", "ask"),
-            ("echo $(git push)", "ask"),
-            ("bash -c 'git push'", "ask"),
-            ("/usr/bin/git push", "ask"),
-            ("echo `rm -rf /`", "deny"),
-            ("git push\nrm -rf x", "deny"),
-            ("if true; then git push; fi", "ask"),
-            ("", "allow"),
-        ] {
-            let judged = policy.judge("Bash", &json!({"command": command}));
-            assert_eq!(word(&judged), wanted, "{command}");
-        }
-        // What cannot be read may be anything.
-        assert_eq!(word(&policy.judge("Bash", &json!({"script": "x"}))), "deny");
-        assert_eq!(
-            word(&policy.judge("Bash", &json!({"command": ["rm"]}))),
-            "deny"
-        );
-        assert_eq!(
-            word(&policy.judge("Read", &json!({"file_path": "rm -rf"}))),
-            "allow"
-        );
-    }
-
-    #[test]
-    fn what_is_allowed_is_all_that_is_done() {
-        let policy = policy(
-            &["Bash(git status:*)", "Bash(ls:*)", "Edit(docs/*)"],
-            &[],
-            &[],
-        );
-        for (command, wanted) in [
-            ("git status", "allow"),
-            ("git status && ls -l", "allow"),
-            ("git status && rm x", "deny"),
-            ("git status > /etc/passwd", "deny"),
-            ("ls $(rm x)", "deny"),
-            ("ls\nrm x", "deny"),
-            ("git statusx", "deny"),
-            ("", "deny"),
-        ] {
-            let judged = policy.judge("Bash", &json!({"command": command}));
-            assert_eq!(word(&judged), wanted, "{command}");
-        }
-        for (path, wanted) in [
-            ("docs/a.md", "allow"),
-            ("docs/../src/a.rs", "deny"),
-            ("src/a.rs", "deny"),
-        ] {
-            let judged = policy.judge("Edit", &json!({"file_path": path}));
-            assert_eq!(word(&judged), wanted, "{path}");
-        }
-    }
-
-    #[test]
-    fn words_that_are_no_pattern() {
-        for right in [
-            "Bash",
-            "Bash(git push:*)",
-            "mcp__x__*",
-            "*",
-            "Edit(docs/*)",
-            "Bash(a (b))",
-        ] {
-            assert!(is_pattern(right), "{right}");
-        }
-        for wrong in [
-            "", "(x)", "Bash(", "Bash()", "Bash( )", "Ba sh", "Bash)", "Bash(x) ",
-        ] {
-            assert!(!is_pattern(wrong), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn stars() {
-        for (pattern, text, wanted) in [
-            ("*", "", true),
-            ("a*b", "ab", true),
-            ("a*b", "axxb", true),
-            ("a*b", "axxbc", false),
-            ("a*b*c", "abbbc", true),
-            ("", "", true),
-            ("", "a", false),
-            ("A", "a", true),
-        ] {
-            assert_eq!(glob(pattern, text), wanted, "{pattern} {text}");
-        }
-    }
-}
+mod tests;

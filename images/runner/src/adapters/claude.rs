@@ -129,7 +129,7 @@ impl Run {
     fn new(launch: &Launch) -> Self {
         let asked = launch.resume.clone();
         Self {
-            gate: Gate::new(launch.tools.clone()),
+            gate: Gate::new(launch.tools.clone(), &launch.cwd),
             remarks: Remarks::default(),
             servers: Servers::new(launch),
             meter: Meter::new(asked.is_some()),
@@ -152,12 +152,16 @@ impl Run {
         };
         let mut events = Vec::new();
         match text(&frame, "type") {
-            "assistant" => self
-                .transcript
-                .assistant(&frame, &mut self.meter, &mut events),
+            "assistant" => {
+                self.remarks.spoken(&frame, out);
+                self.transcript
+                    .assistant(&frame, &mut self.meter, &mut events);
+            }
             "user" => {
                 self.transcript.user(&frame, &mut events);
-                if let Some(fault) = self.gate.passed_by(&frame) {
+                let passed = self.gate.passed_by(&frame);
+                // What an interrupt ended is told as failed, also what had not begun.
+                if let Some(fault) = passed.filter(|_| !self.interrupted) {
                     out.extend(events.into_iter().map(Output::Event));
                     self.judgement = Some(Err(fault));
                     self.finish(None, out);

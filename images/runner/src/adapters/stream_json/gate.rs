@@ -4,9 +4,10 @@
 //! answer. What a person approved is given back as the tool's input: nothing else runs, whatever was changed meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use protocol::FailureClass;
-use protocol::tools::{Judgement, ToolPolicy};
+use protocol::tools::{Folders, Judgement, ToolPolicy};
 use serde_json::{Value, json};
 
 use super::control;
@@ -21,6 +22,8 @@ const CALLS: usize = 16_384;
 #[derive(Debug, Default)]
 pub(in crate::adapters) struct Gate {
     policy: ToolPolicy,
+    /// The working directory.
+    work: String,
     /// Questions that wait, by the id of the CLI's request.
     open: BTreeMap<String, Held>,
     /// Calls that came by here.
@@ -45,10 +48,11 @@ enum Way {
 }
 
 impl Gate {
-    /// For one run.
-    pub(in crate::adapters) fn new(policy: ToolPolicy) -> Self {
+    /// For one run in this working directory.
+    pub(in crate::adapters) fn new(policy: ToolPolicy, work: &Path) -> Self {
         Self {
             policy,
+            work: work.to_string_lossy().into_owned(),
             ..Self::default()
         }
     }
@@ -56,19 +60,24 @@ impl Gate {
     /// Takes a request of the CLI. False when it is none of a tool, or the tool may be used: then it is answered as if
     /// there were no gate.
     pub(in crate::adapters) fn takes(&mut self, frame: &Value, out: &mut Vec<Output>) -> bool {
-        let Some((id, way, tool, call, input)) = self.asked(frame) else {
+        let Some(asked) = self.asked(frame) else {
             return false;
         };
+        let (id, call, tool, input) = (asked.id, asked.call, asked.tool, asked.input);
         if self.seen.len() < CALLS {
             self.seen.insert(call.to_owned());
         }
         let input = control::in_foreground(Some(input)).unwrap_or_else(|| input.clone());
         let held = Held {
-            way,
+            way: asked.way,
             call: call.to_owned(),
             input,
         };
-        match self.policy.judge(tool, &held.input) {
+        let folders = Folders {
+            work: &self.work,
+            now: asked.now.unwrap_or(&self.work),
+        };
+        match self.policy.judge(tool, &held.input, folders) {
             Judgement::Allow => false,
             Judgement::Deny(why) => {
                 out.push(Output::Write(held.answer(id, false, Some(&why))));
@@ -76,6 +85,12 @@ impl Gate {
             }
             Judgement::Ask(_) if self.approved.get(call) == Some(&held.input) => {
                 out.push(Output::Write(held.answer(id, true, None)));
+                true
+            }
+            // The one that waits keeps its place.
+            Judgement::Ask(_) if self.open.contains_key(id) => {
+                let why = Some("a request with this id waits for its answer already");
+                out.push(Output::Write(held.answer(id, false, why)));
                 true
             }
             Judgement::Ask(why) => {
@@ -114,8 +129,8 @@ impl Gate {
         }
     }
 
-    /// Looks for tools in a `user` frame that did something without having come by here: hooks can be turned off by what
-    /// lies in an agent's home, and then nothing holds it to its tools any more.
+    /// Looks for tools in a `user` frame that were used without having come by here: then nothing holds an agent to its
+    /// tools any more. One that failed has done something too, but for those that the CLI itself did not begin.
     pub(in crate::adapters) fn passed_by(&self, frame: &Value) -> Option<Fault> {
         if self.policy.is_empty() {
             return None;
@@ -123,18 +138,18 @@ impl Gate {
         let message = frame.get("message").unwrap_or(&Value::Null);
         let unseen = list(message, "content").iter().find(|block| {
             text(block, "type") == "tool_result"
-                && !flag(block, "is_error")
+                && !not_begun(block)
                 && !self.seen.contains(text(block, "tool_use_id"))
         })?;
         let call = text(unseen, "tool_use_id");
         let message = format!(
             "a tool was used without being looked at first (call {call}), so the agent cannot be held to its tools: look \
-             for settings in its home that turn hooks off"
+             for what turns its hooks off"
         );
         Some(Fault::new(FailureClass::CliCrashed, message))
     }
 
-    fn asked<'f>(&self, frame: &'f Value) -> Option<(&'f str, Way, &'f str, &'f str, &'f Value)> {
+    fn asked<'f>(&self, frame: &'f Value) -> Option<Asked<'f>> {
         if self.policy.is_empty() {
             return None;
         }
@@ -152,8 +167,38 @@ impl Gate {
             _ => return None,
         };
         let input = of.get(input).unwrap_or(&Value::Null);
-        Some((id, way, text(of, name), text(of, "tool_use_id"), input))
+        Some(Asked {
+            id,
+            way,
+            tool: text(of, name),
+            call: text(of, "tool_use_id"),
+            input,
+            now: of.get("cwd").and_then(Value::as_str),
+        })
     }
+}
+
+/// What the CLI asks about a tool.
+struct Asked<'f> {
+    id: &'f str,
+    way: Way,
+    tool: &'f str,
+    call: &'f str,
+    input: &'f Value,
+    /// Where the CLI is.
+    now: Option<&'f str>,
+}
+
+/// True for the result of a call that the CLI refused before it came to the tool: one that it does not know, or with an
+/// input that is none. What a tool prints never begins so: a command that fails begins with its exit code.
+fn not_begun(block: &Value) -> bool {
+    let content = block.get("content").unwrap_or(&Value::Null);
+    let words = content.as_str().or_else(|| {
+        let first = content.as_array()?.first()?;
+        first.get("text")?.as_str()
+    });
+    let words = words.and_then(|words| words.strip_prefix("<tool_use_error>"));
+    flag(block, "is_error") && words.is_some_and(|words| !words.starts_with("Error calling tool"))
 }
 
 impl Held {
@@ -179,12 +224,15 @@ mod tests {
 
     fn gate() -> Gate {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        Gate::new(ToolPolicy {
-            deny: words(&["WebFetch"]),
-            require_approval: words(&["Bash(git push:*)"]),
-            approval_seconds: 60,
-            ..ToolPolicy::default()
-        })
+        Gate::new(
+            ToolPolicy {
+                deny: words(&["WebFetch"]),
+                require_approval: words(&["Bash(git push:*)"]),
+                approval_seconds: 60,
+                ..ToolPolicy::default()
+            },
+            Path::new("/workspace/work"),
+        )
     }
 
     fn hook(id: &str, call: &str, tool: &str, input: &Value) -> Value {
@@ -301,15 +349,66 @@ mod tests {
 
     #[test]
     fn a_tool_that_came_past_the_gate_ends_the_run() {
-        let result = |call: &str, is_error: bool| json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": call, "is_error": is_error}]}});
+        let result = |call: &str, is_error: bool, content: &str| {
+            json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": call, "is_error": is_error, "content": content},
+            ]}})
+        };
+        const UNKNOWN: &str = "<tool_use_error>Error: No such tool available: X</tool_use_error>";
         let mut gate = gate();
         gate.takes(&hook("1", "a", "Read", &Value::Null), &mut Vec::new());
-        assert!(gate.passed_by(&result("a", false)).is_none());
-        assert!(
-            gate.passed_by(&result("b", true)).is_none(),
-            "it did nothing"
+        for (call, is_error, content, passed) in [
+            ("a", false, "done", false),
+            ("a", true, "Exit code 1", false),
+            ("b", false, "done", true),
+            ("b", true, "Exit code 1\npushed", true),
+            ("b", true, "", true),
+            ("b", false, UNKNOWN, true),
+            // It did nothing.
+            ("b", true, UNKNOWN, false),
+            ("b", true, "<tool_use_error>Error calling tool: x", true),
+        ] {
+            let frame = result(call, is_error, content);
+            assert_eq!(gate.passed_by(&frame).is_some(), passed, "{frame}");
+            assert!(Gate::default().passed_by(&frame).is_none());
+        }
+    }
+
+    #[test]
+    fn a_second_request_with_an_id_that_waits_is_refused() {
+        let mut gate = gate();
+        let mut out = Vec::new();
+        let push = json!({"command": "git push"});
+        gate.takes(&hook("1", "a", "Bash", &push), &mut out);
+        out.clear();
+        let other = json!({"command": "git push --force"});
+        assert!(gate.takes(&hook("1", "b", "Bash", &other), &mut out));
+        assert_eq!(
+            written(&out)["hookSpecificOutput"]["permissionDecision"],
+            "deny"
         );
-        assert!(gate.passed_by(&result("b", false)).is_some());
-        assert!(Gate::default().passed_by(&result("b", false)).is_none());
+        let answer = gate.decide("1", true, None).unwrap();
+        let answer = &written(&[Output::Write(answer)])["hookSpecificOutput"];
+        assert_eq!(answer["updatedInput"], push);
+    }
+
+    #[test]
+    fn paths_count_from_where_the_program_is() {
+        let mut gate = Gate::new(
+            ToolPolicy {
+                deny: vec!["Edit(docs/*)".to_owned()],
+                ..ToolPolicy::default()
+            },
+            Path::new("/workspace/work"),
+        );
+        for (now, path, denied) in [
+            ("/workspace/work", "/workspace/work/docs/a", true),
+            ("/workspace/work/docs", "a", true),
+            ("/workspace/work", "a", false),
+        ] {
+            let mut frame = hook("1", "a", "Edit", &json!({"file_path": path}));
+            frame["request"]["input"]["cwd"] = now.into();
+            assert_eq!(gate.takes(&frame, &mut Vec::new()), denied, "{now} {path}");
+        }
     }
 }
