@@ -107,6 +107,8 @@ pub struct Launch {
     pub mcp: Option<McpServers>,
     /// Which tools it may use, and for which somebody is asked.
     pub tools: ToolPolicy,
+    /// The folders of the skills that it is given.
+    pub skills: Vec<PathBuf>,
     /// A folder in memory for files that hold secrets.
     pub private: PathBuf,
     /// The CLI's environment, but for what its command line adds.

@@ -197,7 +197,7 @@ impl Attempt<'_> {
                 return Conclusion::never_ran(outcome, self.package().session.resume.clone());
             }
         };
-        let launch = self.launch(&decision, servers);
+        let launch = self.launch(provider, &decision, servers);
         let end = match self.turn(provider, &launch, 1, journal, host).await {
             Ok(end) => end,
             Err(conclusion) => return conclusion,
@@ -212,7 +212,7 @@ impl Attempt<'_> {
             format!("the conversation cannot be continued ({words}): the turn starts anew"),
         );
         let decision = Decision::Fresh(Some(words));
-        let launch = self.launch(&decision, launch.mcp);
+        let launch = self.launch(provider, &decision, launch.mcp);
         match self.turn(provider, &launch, 2, journal, host).await {
             Ok(end) => {
                 let second = conclude(end, provider.id(), None, SessionPolicy::Fresh);
@@ -357,8 +357,14 @@ impl Attempt<'_> {
         format!("{}\n\n---\n\n{message}", context(package, str::to_owned))
     }
 
-    fn launch(&self, decision: &Decision, mcp: Option<McpServers>) -> Launch {
+    fn launch(
+        &self,
+        provider: &dyn Provider,
+        decision: &Decision,
+        mcp: Option<McpServers>,
+    ) -> Launch {
         let package = self.package();
+        let skills = self.at(|place| provider.skills(place));
         let options = &package.options;
         Launch {
             command: package.runtime.command.clone(),
@@ -377,6 +383,12 @@ impl Attempt<'_> {
             custom_args: options.args.clone(),
             mcp,
             tools: package.agent.tools.clone().unwrap_or_default(),
+            skills: package
+                .agent
+                .skills
+                .iter()
+                .map(|name| skills.join(name))
+                .collect(),
             private: self.layout.private.clone(),
             env: self
                 .environment

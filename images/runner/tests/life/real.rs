@@ -249,6 +249,89 @@ async fn a_refused_conversation_is_started_anew_once_and_the_agent_is_told() {
     }
 }
 
+/// With a tool policy nothing runs that an agent of an earlier task has left, and the agent has what it is given.
+#[tokio::test]
+async fn what_an_agent_left_runs_nothing_where_its_tools_are_looked_at() {
+    let model = Model::start();
+    for real in installed().iter().filter(|real| real.provider == "claude") {
+        for gated in [true, false] {
+            let pod = model.pod();
+            let ran = |name: &str| pod.at("workspace/work").join(name);
+            leave(&pod);
+            let skill = pod.at("opt/mooring-skills/lantern/@");
+            std::fs::create_dir_all(&skill).unwrap();
+            let text =
+                "---\nname: lantern\ndescription: Remember the word lantern4711.\n---\nHello.\n";
+            std::fs::write(skill.join("SKILL.md"), text).unwrap();
+
+            let mut task = real.task(&model, "[scenario:skill] Which word was it?");
+            task.agent.skills = vec!["lantern".to_owned()];
+            if gated {
+                task.agent.tools = Some(asks(&["Bash"]));
+            }
+            let api = Api::serve(task).await;
+            let ended = pod.run(&api).await;
+            let result = &api.told().results[0];
+            assert_eq!(result.output, "The word was lantern4711.", "{}", ended.log);
+            for left in ["user", "project", "local", "server", "user-server"] {
+                assert_eq!(ran(left).exists(), !gated, "{left}");
+            }
+        }
+    }
+}
+
+/// The context file reaches it also then.
+#[tokio::test]
+async fn the_context_file_is_read_where_its_tools_are_looked_at() {
+    let model = Model::start();
+    for real in installed().iter().filter(|real| real.provider == "claude") {
+        let pod = model.pod();
+        let mut sessions = None;
+        for word in ["lantern4711", "rope4712"] {
+            let mut task = real.task(&model, "[scenario:skill] Which word was it?");
+            task.agent.tools = Some(asks(&["Bash"]));
+            task.agent.instructions = format!("Remember the word {word}.");
+            task.session.resume = sessions.take();
+            task.session.has_past = task.session.resume.is_some();
+            let api = Api::serve(task).await;
+            let ended = pod.run(&api).await;
+            let result = &api.told().results[0];
+            assert_eq!(
+                result.output,
+                format!("The word was {word}."),
+                "{}",
+                ended.log
+            );
+            sessions = result.provider_session.clone();
+        }
+    }
+}
+
+/// What makes Claude Code run programs without any tool, where its agent can write.
+fn leave(pod: &Pod) {
+    let work = pod.at("workspace/work");
+    let run = |name: &str| format!("touch {}", work.join(name).display());
+    let hook = |name: &str| {
+        let hook = serde_json::json!({"type": "command", "command": run(name)});
+        serde_json::json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}})
+    };
+    let server = |name: &str| {
+        let command = serde_json::json!({"command": "sh", "args": ["-c", run(name)]});
+        serde_json::json!({"mcpServers": {name: command}})
+    };
+    for (path, content) in [
+        ("workspace/home/.claude/settings.json", hook("user")),
+        ("workspace/work/.claude/settings.json", hook("project")),
+        ("workspace/work/.claude/settings.local.json", hook("local")),
+        ("workspace/work/.mcp.json", server("server")),
+        ("workspace/home/.claude.json", server("user-server")),
+    ] {
+        let path = pod.at(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content.to_string()).unwrap();
+    }
+}
+
 /// The hook of the real program waits for a person, and what that one says is what happens.
 #[tokio::test]
 async fn a_person_decides_on_a_tool() {

@@ -15,9 +15,18 @@ use crate::approvals::CLI_SLACK;
 /// Tools that wait for someone who is not there, or promise to come back after the process is gone.
 const DISALLOWED: &str = "AskUserQuestion,ScheduleWakeup,CronCreate,Monitor";
 
-/// Wins over the settings in its home and in the working directory, in which an agent could turn hooks off.
-const HOOKS_ON: &str = r#"{"disableAllHooks":false}"#;
-
+/// With a tool policy: what a skill would run by itself, without a tool, does not run. And hooks are on, whatever an
+/// administrator's defaults in the image say.
+const SETTINGS: &str = r#"{"disableAllHooks":false,"disableSkillShellExecution":true}"#;
+/// What an agent can write is no settings then: hooks, variables and programs for this and that run without a tool. The
+/// prompt is rendered anew each time, since the context file is in it.
+const GATED: &[&str] = &[
+    "--setting-sources=",
+    "--settings",
+    SETTINGS,
+    "--system-prompt-snapshot",
+    "off",
+];
 /// The frame of the protocol, and the conversation, are ours to choose.
 const RESERVED: &Reserved = &[
     ("-p", Takes::Nothing),
@@ -57,9 +66,7 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         "--disallowedTools",
         &disallowed,
     ];
-    if !launch.tools.is_empty() {
-        args.extend(["--settings", HOOKS_ON]);
-    }
+    let gated = !launch.tools.is_empty();
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--effort", launch.thinking.as_deref()));
     let turns = launch.max_turns.map(|turns| turns.to_string());
@@ -79,21 +86,24 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // There is no flag, and no other provider that it knows has tiers.
         env.push(("ANTHROPIC_BEDROCK_SERVICE_TIER", tier));
     }
-    // The list alone counts. Strict without a list would take all servers away.
+    // The list alone counts. Strict without a list takes all servers away.
     let servers = mcp::file(launch);
-    let own = servers.iter().flat_map(|file| {
-        let path = file.path.display().to_string();
-        [
-            "--strict-mcp-config".to_owned(),
-            "--mcp-config".to_owned(),
-            path,
-        ]
-    });
-    let mut stdin = if launch.tools.is_empty() {
-        control::initialize_steered()
-    } else {
+    let mut own = Vec::new();
+    if gated || servers.is_some() {
+        own.push("--strict-mcp-config".to_owned());
+    }
+    if let Some(file) = &servers {
+        own.extend(["--mcp-config".to_owned(), file.path.display().to_string()]);
+    }
+    if gated {
+        own.extend(GATED.iter().map(|word| (*word).to_owned()));
+        own.extend(context(launch));
+    }
+    let mut stdin = if gated {
         let person = Duration::from_secs(launch.tools.approval_seconds.into());
         control::initialize_gated((person + CLI_SLACK).as_secs())
+    } else {
+        control::initialize_steered()
     };
     if !holds_message(launch) {
         stdin.extend(control::user_message(&launch.message));
@@ -103,12 +113,25 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         reserved: RESERVED,
         args,
         env,
-        own: own.collect(),
+        own,
         files: servers.into_iter().collect(),
         stdin,
         ..Parts::default()
     };
     parts.line(launch)
+}
+
+/// What it reads by itself where it reads settings: the context file and the skills that the agent is given.
+fn context(launch: &Launch) -> Vec<String> {
+    let file = launch.cwd.join(super::CLAUDE.context_file);
+    let mut words = vec![
+        "--append-system-prompt-file".to_owned(),
+        file.display().to_string(),
+    ];
+    for skill in &launch.skills {
+        words.extend(["--plugin-dir".to_owned(), skill.display().to_string()]);
+    }
+    words
 }
 
 /// Where it looks for skills.
@@ -147,6 +170,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
+    use protocol::tools::ToolPolicy;
     use serde_json::Value;
 
     use super::*;
@@ -203,6 +227,27 @@ mod tests {
             "flex".to_owned(),
         );
         assert!(line.env_defaults.contains(&tier));
+    }
+
+    #[test]
+    fn with_a_policy_nothing_counts_that_an_agent_can_write() {
+        let gated = Launch {
+            tools: ToolPolicy {
+                deny: words(&["WebFetch"]),
+                ..ToolPolicy::default()
+            },
+            skills: vec!["/workspace/home/.claude/skills/review".into()],
+            args: words(&["--setting-sources=user", "--settings", "x"]),
+            ..launch()
+        };
+        assert_eq!(
+            argv(&gated),
+            format!(
+                "claude {FIXED},WebFetch --setting-sources=user --settings x --strict-mcp-config --setting-sources= \
+                 --settings {SETTINGS} --system-prompt-snapshot off --append-system-prompt-file \
+                 /workspace/work/CLAUDE.md --plugin-dir /workspace/home/.claude/skills/review"
+            )
+        );
     }
 
     #[test]
