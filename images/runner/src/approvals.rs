@@ -24,6 +24,8 @@ use crate::upload::backoff;
 
 /// The API is waited for so long beyond the time that a person has.
 const SLACK: Duration = Duration::from_secs(120);
+/// How long the API is tried to be told that nobody is waited for, however late it is.
+const LAST_WORD: Duration = Duration::from_secs(10);
 /// A CLI that waits by itself is told to wait so long beyond the time that a person has: longer than [`SLACK`].
 pub const CLI_SLACK: Duration = Duration::from_secs(600);
 /// Answers that may wait for the run.
@@ -162,6 +164,9 @@ impl<O: Office> Questions<O> {
             input,
             why,
         } = question;
+        if self.open.contains_key(&id) {
+            return Err("it waits for a decision already".to_owned());
+        }
         if self.open.len() >= ANSWERS {
             return Err(format!("{ANSWERS} decisions are waited for already"));
         }
@@ -245,7 +250,9 @@ impl<O: Office> Follow<O> {
             }
         };
         let approval = asked.approval;
-        let time = sleep(Duration::from_millis(asked.milliseconds));
+        // The API counts from when it was asked, the CLI from when it did. Who was asked late has less time.
+        let given = Instant::now() + Duration::from_millis(asked.milliseconds);
+        let time = sleep_until(given.min(until - SLACK));
         let how = tokio::select! {
             biased;
             _ = &mut given_up => Settled::Withdrawn,
@@ -260,6 +267,7 @@ impl<O: Office> Follow<O> {
             () = time => Settled::Expired,
         };
         let request = SettleRequest { approval, how };
+        let until = until.max(Instant::now() + LAST_WORD);
         let stands = insist(until, || office.settle(request)).await;
         if how == Settled::Expired {
             let _ = send.send(self.late(stands)).await;
@@ -353,6 +361,8 @@ mod tests {
     struct Fake {
         /// None: it cannot be reached.
         state: Option<ApprovalState>,
+        /// It can be reached after this long.
+        away: Duration,
         heard: Arc<Mutex<Vec<String>>>,
     }
 
@@ -360,6 +370,7 @@ mod tests {
         fn new(state: Option<ApprovalState>) -> Self {
             Self {
                 state,
+                away: Duration::ZERO,
                 heard: Arc::default(),
             }
         }
@@ -368,6 +379,7 @@ mod tests {
     impl Office for Fake {
         async fn ask(&self, request: &AskRequest) -> Result<AskResponse, Error> {
             self.heard.lock().unwrap().push(request.call_id.clone());
+            sleep(self.away).await;
             if self.state.is_none() {
                 std::future::pending::<()>().await;
             }
@@ -458,6 +470,22 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn who_was_asked_late_has_less_time_and_the_api_is_told() {
+        for away in [30, 100, 179] {
+            let mut office = Fake::new(Some(ApprovalState::Expired));
+            office.away = Duration::from_secs(away);
+            let begun = Instant::now();
+            let mut questions = questions(&office, false);
+            questions.ask(question()).unwrap();
+            let answer = questions.next().await;
+            assert!(!answer.allow);
+            let most = Duration::from_secs(away.max(60) + 1);
+            assert!(begun.elapsed() <= most, "{away} {:?}", begun.elapsed());
+            assert_eq!(*office.heard.lock().unwrap(), ["1-r", "Expired"], "{away}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_nobody_waits_for_is_withdrawn() {
         for dropped in [true, false] {
             let office = Fake::new(Some(ApprovalState::Withdrawn));
@@ -486,6 +514,12 @@ mod tests {
             let id = number.to_string();
             questions.ask(Question { id, ..question() }).unwrap();
         }
-        assert!(questions.ask(question()).is_err());
+        let twice = Question {
+            id: "0".to_owned(),
+            ..question()
+        };
+        assert!(questions.ask(twice).unwrap_err().contains("already"));
+        let more = questions.ask(question()).unwrap_err();
+        assert!(more.contains("decisions are waited for"), "{more}");
     }
 }
