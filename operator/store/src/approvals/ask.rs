@@ -38,11 +38,12 @@ pub struct Asked {
 }
 
 impl Store {
-    /// Asks people. The same call of the same attempt asks once; what was decided on it stands. Who follows the issue of
+    /// Asks people. The same call of the same attempt asks once; what was decided on it stands, for what it was asked
+    /// about. Who follows the issue of
     /// the task is told, or whose chat it is.
     ///
     /// # Errors
-    /// [`Error::Conflict`] when the attempt has ended or asks too much, [`Error::Missing`], [`Error::Lost`],
+    /// [`Error::Conflict`] when the attempt has ended, asks too much or something else by the same name, [`Error::Missing`], [`Error::Lost`],
     /// [`Error::Unavailable`].
     pub async fn ask(
         &self,
@@ -54,7 +55,7 @@ impl Store {
             state, asked_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)";
         let mut write = self.write(WritePoint::AskApproval).await?;
         let (task, _) = locked(&mut write, attempt.task).await?;
-        if let Some(asked) = before(&mut write, attempt, &question.call_id).await? {
+        if let Some(asked) = before(&mut write, attempt, question).await? {
             return Ok(asked);
         }
         check_room(&mut write, attempt, &task).await?;
@@ -89,16 +90,22 @@ impl Store {
 async fn before(
     write: &mut Write,
     attempt: AttemptId,
-    call_id: &str,
+    question: &Question,
 ) -> Result<Option<Asked>, Error> {
-    const FIND: &str = "SELECT id FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
+    const FIND: &str = "SELECT id, tool, input FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
     let find_call = query("look for a question", FIND)
         .bind(attempt.task)
         .bind(attempt.number)
-        .bind(call_id);
+        .bind(question.call_id.as_str());
     let Some(row) = find_call.optional(&mut *write).await? else {
         return Ok(None);
     };
+    let (tool, input): (String, String) = (row.get("tool")?, row.get("input")?);
+    if tool != question.tool || input != to_json("input", &question.input)? {
+        return Err(Error::Conflict {
+            what: format!("call {} was asked about already, with another input", question.call_id),
+        });
+    }
     let found = find(write, ApprovalId(row.get("id")?)).await?;
     Ok(found.map(|found| Asked {
         approval: found.id,
@@ -175,7 +182,9 @@ async fn about(on: impl Into<Conn<'_>>, task: TaskId) -> Result<About, Error> {
     })
 }
 
-/// Puts it into inboxes, one statement for all. Whether they may decide is asked when they look.
+/// Puts it into inboxes, one statement for all. Whether they may decide is asked when they look. What told of earlier
+/// questions of the task that are settled makes room: there are never more entries than questions that wait, and
+/// nobody reads of the same task again and again.
 async fn tell(
     write: &mut Write,
     approval: ApprovalId,
@@ -183,6 +192,8 @@ async fn tell(
     about: About,
     now: Timestamp,
 ) -> Result<(), Error> {
+    const ROOM: &str = "DELETE FROM approval_entries WHERE approval IN \
+        (SELECT id FROM approvals WHERE task = $1 AND state <> 'pending')";
     const LIST: &str =
         "SELECT member FROM subscriptions WHERE issue = $1 AND NOT muted ORDER BY member LIMIT $2";
     // The last condition tells SQLite where the list ends and what to do on a conflict begins.
@@ -194,6 +205,8 @@ async fn tell(
             SELECT id, member, $2, $3, $4 FROM json_to_recordset($1::json) AS entry (id uuid, member uuid) \
             WHERE TRUE ON CONFLICT DO NOTHING",
     };
+    let room = query("clear what told of earlier questions", ROOM).bind(task.id);
+    room.execute(&mut *write).await?;
     let mut entries = Vec::new();
     match about {
         About::Neither => {}

@@ -139,6 +139,42 @@ both! {
         assert!(scene.inbox(&ada).await.iter().all(|entry| entry.kind != InboxKind::Approval));
     }
 
+    async fn another_question_by_the_same_name_is_none(bed: Bed) {
+        let attempt = bed.running("reviewer", "hello").await;
+        let asked = bed.store.ask(attempt, &question("1"), at(20)).await.unwrap();
+        assert_eq!(bed.store.ask(attempt, &question("1"), at(21)).await.unwrap(), asked);
+        let force = Question { input: json!({"command": "git push --force"}), ..question("1") };
+        let tool = Question { tool: "Shell".to_owned(), ..question("1") };
+        for other in [force, tool] {
+            let refused = bed.store.ask(attempt, &other, at(22)).await;
+            assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
+        }
+    }
+
+    async fn who_is_asked_again_and_again_reads_of_it_once(bed: Bed) {
+        let mut scene = Scene::new(bed.clone()).await;
+        let ada = bed.member("ada").await;
+        let say = scene.ada.clone();
+        scene.say(&say, &to("reviewer")).await;
+        let (attempt, _) = scene.begin().await;
+        let told = async || {
+            let inbox = scene.inbox(&ada).await;
+            let entries = inbox.iter().filter_map(|entry| entry.approval);
+            entries.collect::<Vec<_>>()
+        };
+        let mut last = None;
+        for number in 0..3_i64 {
+            let call = question(&number.to_string());
+            let asked = bed.store.ask(attempt, &call, at(300 + number)).await.unwrap();
+            bed.store.settle(attempt, asked.approval, Settled::Expired, at(300 + number)).await.unwrap();
+            last = Some(asked.approval);
+        }
+        assert_eq!(told().await, [last.unwrap()]);
+        let first = bed.store.ask(attempt, &question("a"), at(310)).await.unwrap();
+        let second = bed.store.ask(attempt, &question("b"), at(311)).await.unwrap();
+        assert_eq!(told().await, [second.approval, first.approval], "those that wait stay");
+    }
+
     async fn nobody_decides_elsewhere_or_too_late(bed: Bed) {
         let ada = bed.member("ada").await;
         let attempt = bed.running("reviewer", "hello").await;
