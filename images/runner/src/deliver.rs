@@ -14,7 +14,11 @@ use tracing::{error, info, warn};
 
 use crate::host::Host;
 use crate::journal::Journal;
+use crate::remarks::Remarks;
 use crate::upload::backoff;
+
+/// How long the API is waited for to take what became of remarks: what it does not take is said to the agent again.
+const REMARKS: Duration = Duration::from_secs(10);
 
 /// How a result was left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,14 +53,16 @@ impl Delivery<'_> {
     pub async fn deliver(
         &self,
         message: TerminationMessage,
+        remarks: Remarks,
         journal: &mut Journal,
         host: &mut Host,
     ) -> Delivered {
         let left = self.leave(&message);
+        let hurry = self.first_remarks(remarks, host).await;
         let until = Instant::now() + self.patience;
         let sent = tokio::select! {
             sent = self.send(&message.result, journal, until) => sent,
-            () = self.hurried(host) => false,
+            () = hurried(host, hurry) => false,
         };
         match (sent, left) {
             (true, _) => Delivered::ToApi,
@@ -109,8 +115,23 @@ impl Delivery<'_> {
         }
     }
 
-    async fn hurried(&self, host: &mut Host) {
-        host.stop().await;
-        tokio::time::sleep(self.hurry).await;
+    /// Gives what became of remarks a while, since the API takes none after the result. Says how long that may take
+    /// once the pod has to end.
+    async fn first_remarks(&self, remarks: Remarks, host: &mut Host) -> Duration {
+        if host.stopped().is_some() {
+            let half = self.hurry / 2;
+            remarks.drain(half).await;
+            return self.hurry - half;
+        }
+        tokio::select! {
+            () = remarks.drain(REMARKS) => {}
+            _ = host.stop() => {}
+        }
+        self.hurry
     }
+}
+
+async fn hurried(host: &mut Host, hurry: Duration) {
+    host.stop().await;
+    tokio::time::sleep(hurry).await;
 }

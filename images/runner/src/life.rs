@@ -1,7 +1,6 @@
 //! One attempt from start to end: open, prepare, run, report, stop.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use client::Client;
 use protocol::{FailureClass, LogLevel, Outcome, Resumed, TaskResult, TerminationMessage};
@@ -21,7 +20,6 @@ use crate::redact::Redactor;
 use crate::remarks::Remarks;
 use crate::settings::Settings;
 use crate::signals::{Blocked, Signals};
-use crate::stop::StopCause;
 use crate::transcript::Transcript;
 use crate::{control, git_secrets, prepare, stop, upload};
 
@@ -106,17 +104,12 @@ pub async fn live(
     .run(&mut journal, &mut host)
     .await;
     prepare::take_back(&layout);
-    let patience = match host.stopped() {
-        Some(StopCause::Terminated) => Duration::ZERO,
-        Some(_) | None => settings.patience(),
-    };
-    remarks.drain(patience).await;
     report(
         settings,
         &layout,
         &client,
         &opened,
-        ran,
+        (ran, remarks),
         &mut journal,
         &mut host,
     )
@@ -148,7 +141,7 @@ async fn report(
     layout: &Layout,
     client: &Client,
     opened: &Opened,
-    ran: Ran,
+    (ran, remarks): (Ran, Remarks),
     journal: &mut Journal,
     host: &mut Host,
 ) -> Result<(), LifeError> {
@@ -167,7 +160,7 @@ async fn report(
     };
     let attempt = opened.package.attempt;
     let message = TerminationMessage { attempt, result };
-    match delivery.deliver(message, journal, host).await {
+    match delivery.deliver(message, remarks, journal, host).await {
         Delivered::ToApi => Ok(()),
         Delivered::InTerminationMessage => {
             warn!("the result is in the termination message only");

@@ -68,8 +68,7 @@ impl Remarks {
         self.told.clone()
     }
 
-    /// Waits until the API has all of them: before the result, since after that it takes none. Every [`Told`] is dropped
-    /// by now.
+    /// Waits until the API has all of them. Every [`Told`] is dropped by now.
     pub async fn drain(self, patience: Duration) {
         let Self { told, mut sends } = self;
         drop(told);

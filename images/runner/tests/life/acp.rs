@@ -9,6 +9,7 @@ use protocol::{
     Answer, CommentId, EndReason, EventBody, FailureClass, Outcome, Package, ProviderSession,
     SessionPolicy, TaskResult, TokenUsage, ToolStatus,
 };
+use rustix::process::Signal;
 
 use crate::api::{Api, Told, said};
 use crate::pod::{Pod, fake, package};
@@ -313,15 +314,7 @@ async fn a_remark_reaches_those_that_take_one() {
         .await;
         let running = pod.start(&api);
         api.until_said("begun").await;
-        api.command(CommandKind::Steer {
-            remark: CommentId(uuid::Uuid::from_u128(9)),
-            author: Author {
-                kind: AuthorKind::Member,
-                id: "mia".to_owned(),
-                name: "Mia".to_owned(),
-            },
-            text: "Only Safari matters.".to_owned(),
-        });
+        api.command(remark());
         let told = api
             .until("an answer", |told| !told.steered.is_empty())
             .await;
@@ -343,4 +336,42 @@ async fn a_remark_reaches_those_that_take_one() {
             "{provider}"
         );
     }
+}
+
+fn remark() -> CommandKind {
+    CommandKind::Steer {
+        remark: CommentId(uuid::Uuid::from_u128(9)),
+        author: Author {
+            kind: AuthorKind::Member,
+            id: "mia".to_owned(),
+            name: "Mia".to_owned(),
+        },
+        text: "Only Safari matters.".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_result_does_not_wait_for_what_became_of_remarks() {
+    let pod = Pod::new();
+    let script = "do: run echo begun\ndo: sleep 2\ndo: answer Done.";
+    let api = Api::serve(task("hermes", script)).await;
+    api.take_no_remarks();
+    let running = pod.start(&api);
+    api.until_said("begun").await;
+    api.command(remark());
+    let left = |pod: &Pod| {
+        std::fs::metadata(pod.at("dev/termination-log"))
+            .unwrap()
+            .len()
+            > 0
+    };
+    pod.until("the result", left).await;
+    assert!(api.told().results.is_empty(), "the remark comes first");
+    running.signal(Signal::TERM);
+    let ended = running.end().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.log);
+    let told = api.told();
+    assert_eq!(told.steered.len(), 0);
+    assert_eq!(told.results[0].outcome, Outcome::Succeeded);
+    assert_eq!(pod.left().outcome, Outcome::Succeeded);
 }

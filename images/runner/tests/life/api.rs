@@ -60,6 +60,8 @@ pub(crate) struct Told {
     pub(crate) turned_away: usize,
     commands: Vec<Command>,
     away: bool,
+    /// Takes nothing that became of remarks.
+    no_remarks: bool,
 }
 
 /// The server; ends with its runtime.
@@ -138,6 +140,11 @@ impl Api {
     /// Is away, or back. Connections break when it goes.
     pub(crate) fn set_away(&self, away: bool) {
         self.told.send_modify(|told| told.away = away);
+    }
+
+    /// From now on it takes nothing that became of remarks.
+    pub(crate) fn take_no_remarks(&self) {
+        self.told.send_modify(|told| told.no_remarks = true);
     }
 
     /// Tells the runner to stop.
@@ -285,6 +292,9 @@ async fn steered(
     Json(request): Json<SteeredRequest>,
 ) -> Result<Json<serde_json::Value>, Refusal> {
     check(&headers, CREDENTIAL)?;
+    if shared.told.borrow().no_remarks {
+        return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, code::UNAVAILABLE));
+    }
     shared.told.send_modify(|told| told.steered.push(request));
     Ok(Json(serde_json::json!({})))
 }
