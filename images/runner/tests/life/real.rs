@@ -345,6 +345,13 @@ async fn a_person_decides_on_a_tool() {
             task.agent.tools = Some(asks(&["Bash"]));
             let api = Api::serve(task).await;
             let pod = model.pod();
+            // Settings by which an agent would turn the hooks off change nothing.
+            for folder in ["home", "work"] {
+                let folder = pod.at("workspace").join(folder).join(".claude");
+                std::fs::create_dir_all(&folder).unwrap();
+                let off = r#"{"disableAllHooks": true}"#;
+                std::fs::write(folder.join("settings.json"), off).unwrap();
+            }
             let running = pod.start(&api);
             let told = api.until("a question", |told| !told.asked.is_empty()).await;
             assert!(
