@@ -2,6 +2,7 @@
 //! does what the adapter asks for.
 
 mod approve;
+mod feed;
 mod limit;
 mod steer;
 
@@ -13,13 +14,12 @@ use std::time::Duration;
 
 use protocol::{CommentId, EventBody, FailureClass, LogLevel, Outcome, limits};
 use rustix::process::Signal;
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 use tracing::{info, warn};
 
+use self::feed::Feed;
 use self::limit::Limit;
 use crate::adapter::{
     Adapter, AdapterResult, Exit, HostCommand, Input, Ladder, Output, ResumeOutcome, TimerId,
@@ -43,8 +43,6 @@ const PIPES: Duration = Duration::from_secs(10);
 const AFTER_KILL: Duration = Duration::from_secs(5);
 /// Bytes of a line on stderr.
 const STDERR_BYTES: usize = 64 * 1024;
-/// Writes that may wait for a CLI that does not read.
-const WRITES: usize = 64;
 /// Looks again at the latest after this long, when nothing is due.
 const IDLE: Duration = Duration::from_secs(3600);
 
@@ -109,7 +107,7 @@ pub async fn drive(
     let mut stdout = Lines::new(stdout, limits::LINE_BYTES);
     let mut stderr = Lines::new(stderr, STDERR_BYTES);
     let killed_before = oom_kills(around.cgroup);
-    let mut turn = Turn::new(adapter, around, writer(input, stdin));
+    let mut turn = Turn::new(adapter, around, Feed::new(input, stdin));
     turn.give(Input::Started);
     while !turn.is_over() {
         let due = turn.next_due();
@@ -147,7 +145,7 @@ enum Step {
 struct Turn<'t, 'a> {
     adapter: Box<dyn Adapter>,
     around: &'t mut Surroundings<'a>,
-    input: Option<mpsc::Sender<Vec<u8>>>,
+    input: Feed,
     stdout_open: bool,
     stderr_open: bool,
     timers: BTreeMap<TimerId, Instant>,
@@ -173,17 +171,13 @@ struct Turn<'t, 'a> {
 }
 
 impl<'t, 'a> Turn<'t, 'a> {
-    fn new(
-        adapter: Box<dyn Adapter>,
-        around: &'t mut Surroundings<'a>,
-        input: mpsc::Sender<Vec<u8>>,
-    ) -> Self {
+    fn new(adapter: Box<dyn Adapter>, around: &'t mut Surroundings<'a>, input: Feed) -> Self {
         let watch = Watch::new(around.windows, Instant::now());
         let limit = Limit::new(around.max_turns);
         Self {
             adapter,
             around,
-            input: Some(input),
+            input,
             stdout_open: true,
             stderr_open: true,
             timers: BTreeMap::new(),
@@ -338,7 +332,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         info!(?rung, "the agent's program is being stopped");
         match rung {
             Rung::Interrupt => self.give(Input::Host(HostCommand::Interrupt)),
-            Rung::Close => self.input = None,
+            Rung::Close => self.input.close(),
             Rung::Term => signal_all(Signal::TERM),
             Rung::Kill => {
                 signal_all(Signal::KILL);
@@ -351,7 +345,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         self.exit = exit;
         self.exited_at = Some(Instant::now());
         self.steps.clear();
-        self.input = None;
+        self.input.close();
         // What it left behind is ended at once, wherever it has gone to, and so the pipes close.
         let (reaper, polite) = (Arc::clone(&self.around.reaper), self.around.ladder.term);
         let left = self
@@ -390,7 +384,7 @@ impl<'t, 'a> Turn<'t, 'a> {
                     }
                 }
                 Output::Write(bytes) => self.write(bytes),
-                Output::CloseStdin => self.input = None,
+                Output::CloseStdin => self.input.close(),
                 Output::SetTimer { id, after } => {
                     self.timers.insert(id, Instant::now() + after);
                 }
@@ -412,18 +406,12 @@ impl<'t, 'a> Turn<'t, 'a> {
     }
 
     fn write(&mut self, bytes: Vec<u8>) {
-        let Some(input) = &self.input else { return };
-        match input.try_send(bytes) {
-            Ok(()) => {}
-            // It has closed its stdin.
-            Err(mpsc::error::TrySendError::Closed(_)) => self.input = None,
-            Err(mpsc::error::TrySendError::Full(_)) => {
-                warn!("the agent's program does not read its input");
-                self.around.journal.remark(
-                    LogLevel::Warn,
-                    "the agent's program does not read its input: an answer to it was dropped",
-                );
-            }
+        if !self.input.write(bytes) {
+            warn!("the agent's program does not read its input");
+            self.around.journal.remark(
+                LogLevel::Warn,
+                "the agent's program does not read its input: an answer to it was dropped",
+            );
         }
     }
 
@@ -509,22 +497,6 @@ fn no_result() -> AdapterResult {
     }
 }
 
-/// Writes to the CLI in a task of its own: a CLI may print much before it reads. Closes when the sender is
-/// dropped and everything is written.
-fn writer(mut to: UnixStream, first: Vec<u8>) -> mpsc::Sender<Vec<u8>> {
-    let (send, mut writes) = mpsc::channel::<Vec<u8>>(WRITES);
-    tokio::spawn(async move {
-        let mut next = Some(first);
-        while let Some(bytes) = next {
-            if to.write_all(&bytes).await.is_err() {
-                return;
-            }
-            next = writes.recv().await;
-        }
-    });
-    send
-}
-
 #[cfg(test)]
 mod tests {
     use protocol::EndReason;
@@ -579,7 +551,8 @@ mod tests {
             deadline: (Instant::now() + IDLE, 3600),
             cgroup: Path::new("/nowhere"),
         };
-        let (input, _) = mpsc::channel(1);
+        let (input, _program) = tokio::net::UnixStream::pair().unwrap();
+        let input = Feed::new(input, Vec::new());
         let mut turn = Turn::new(Box::new(Echo), &mut around, input);
         turn.stop(StopCause::Commanded(EndReason::Cancelled));
         let line = vec![b'x'; 50_000];

@@ -49,6 +49,11 @@ impl Turn<'_, '_> {
         let Some(remark) = self.remarks.remove(id) else {
             return;
         };
+        let lost = self.input.has_lost();
+        let taken = taken.and_then(|()| match lost {
+            true => Err("the agent's program did not read its input".to_owned()),
+            false => Ok(()),
+        });
         let words = match &taken {
             Ok(()) => format!("the agent has taken in comment {remark} while it worked"),
             Err(why) => {

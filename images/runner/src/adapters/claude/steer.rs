@@ -1,16 +1,21 @@
 //! What a person adds while Claude Code works: put into the answer to the next of its hooks. The CLI waits for that answer,
-//! so the point where it is read is known: behind a tool, or where the turn would have ended.
+//! so the point where it is read is known: behind a tool, or where the turn would have ended. It was read once the model
+//! has begun another message; a CLI that dies before has kept it from the model.
 
 use serde_json::{Value, json};
 
 use crate::adapter::Output;
-use crate::adapters::frame::text;
-use crate::adapters::stream_json::control;
+use crate::adapters::frame::{is_nested, text};
+use crate::adapters::stream_json::{SYNTHETIC, control};
 
-/// The remarks that wait for a hook.
+/// The remarks that wait for a hook, or for the model.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     waiting: Vec<(String, String)>,
+    /// Went with an answer, and the model has begun no message since.
+    given: Vec<String>,
+    /// The model's newest message.
+    message: String,
     /// The turn was let to its end.
     over: bool,
 }
@@ -59,9 +64,22 @@ impl Remarks {
             _ => return false,
         };
         out.push(Output::Write(control::success(id, &answer)));
-        let taken = |(id, _)| Output::Steered { id, taken: Ok(()) };
-        out.extend(self.waiting.drain(..).map(taken));
+        self.given.extend(self.waiting.drain(..).map(|(id, _)| id));
         true
+    }
+
+    /// The model says something. The blocks of one message come in frames of their own, and some of them behind the
+    /// hook of a tool that another one used.
+    pub(super) fn spoken(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        let message = frame.get("message").unwrap_or(&Value::Null);
+        let id = text(message, "id");
+        let by_model = !is_nested(frame) && text(message, "model") != SYNTHETIC;
+        if !by_model || id.is_empty() || id == self.message {
+            return;
+        }
+        id.clone_into(&mut self.message);
+        let taken = |id| Output::Steered { id, taken: Ok(()) };
+        out.extend(self.given.drain(..).map(taken));
     }
 }
 
@@ -81,10 +99,9 @@ mod tests {
             assert_eq!(out, []);
             return None;
         }
-        let Some(Output::Write(line)) = out.first() else {
+        let [Output::Write(line)] = &out[..] else {
             panic!("{out:?}");
         };
-        assert!(matches!(&out[1..], [Output::Steered { id, taken: Ok(()) }] if id == "1"));
         let frame: Value = serde_json::from_slice(line).unwrap();
         Some(frame["response"]["response"].clone())
     }
@@ -107,6 +124,49 @@ mod tests {
             assert_eq!(answer.pointer(key).unwrap(), "only Safari", "{answer}");
             assert_eq!(given(&mut remarks, &hook(event, None)), None, "once");
         }
+    }
+
+    fn taken(
+        remarks: &mut Remarks,
+        message: &str,
+        model: &str,
+        within: Option<&str>,
+    ) -> Vec<String> {
+        let mut out = Vec::new();
+        let message = json!({"id": message, "model": model});
+        let frame = json!({"type": "assistant", "message": message, "parent_tool_use_id": within});
+        remarks.spoken(&frame, &mut out);
+        let ids = out.into_iter().map(|output| {
+            let Output::Steered { id, taken: Ok(()) } = output else {
+                panic!("{output:?}");
+            };
+            id
+        });
+        ids.collect()
+    }
+
+    #[test]
+    fn a_remark_is_taken_in_once_the_model_has_begun_another_message() {
+        let mut remarks = Remarks::default();
+        let none: [&str; 0] = [];
+        assert_eq!(taken(&mut remarks, "m1", "opus", None), none);
+        remarks.add("1", "only Safari", &mut Vec::new());
+        assert_eq!(taken(&mut remarks, "m2", "opus", None), none);
+        given(&mut remarks, &hook("PostToolUse", None)).unwrap();
+        for (message, model, within) in [
+            ("m2", "opus", None),
+            ("m3", "opus", Some("toolu_1")),
+            ("m3", SYNTHETIC, None),
+            ("", "opus", None),
+        ] {
+            assert_eq!(
+                taken(&mut remarks, message, model, within),
+                none,
+                "{message} {model}"
+            );
+        }
+        assert_eq!(taken(&mut remarks, "m3", "opus", None), ["1"]);
+        assert_eq!(taken(&mut remarks, "m4", "opus", None), none);
     }
 
     #[test]

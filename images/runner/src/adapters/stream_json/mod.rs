@@ -12,5 +12,5 @@ mod usage;
 pub(super) mod verdict;
 
 pub(super) use gate::Gate;
-pub(super) use transcript::Transcript;
+pub(super) use transcript::{SYNTHETIC, Transcript};
 pub(super) use usage::Meter;

@@ -8,7 +8,7 @@ use crate::adapters::calls::Calls;
 use crate::adapters::frame::{content_text, flag, is_nested, list, log, text};
 
 /// Model of the frames in which a CLI words a failure of its own as if the agent had said it.
-const SYNTHETIC: &str = "<synthetic>";
+pub(in crate::adapters) const SYNTHETIC: &str = "<synthetic>";
 
 /// A candidate for the answer grows no further than this; a result holds less.
 const CANDIDATE_BYTES: usize = 2 * protocol::limits::OUTPUT_BYTES;
