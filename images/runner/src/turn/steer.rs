@@ -61,6 +61,8 @@ impl Turn<'_, '_> {
             }
         };
         self.around.journal.remark(LogLevel::Info, words);
+        let redactor = self.around.journal.redactor();
+        let taken = taken.map_err(|why| redactor.text(&why).into_owned());
         self.around.told.settle(remark, taken);
     }
 }
