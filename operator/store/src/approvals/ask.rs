@@ -92,7 +92,8 @@ async fn before(
     attempt: AttemptId,
     question: &Question,
 ) -> Result<Option<Asked>, Error> {
-    const FIND: &str = "SELECT id, tool, input FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
+    const FIND: &str =
+        "SELECT id, tool, input FROM approvals WHERE task = $1 AND attempt = $2 AND call_id = $3";
     let find_call = query("look for a question", FIND)
         .bind(attempt.task)
         .bind(attempt.number)
@@ -103,7 +104,10 @@ async fn before(
     let (tool, input): (String, String) = (row.get("tool")?, row.get("input")?);
     if tool != question.tool || input != to_json("input", &question.input)? {
         return Err(Error::Conflict {
-            what: format!("call {} was asked about already, with another input", question.call_id),
+            what: format!(
+                "call {} was asked about already, with another input",
+                question.call_id
+            ),
         });
     }
     let found = find(write, ApprovalId(row.get("id")?)).await?;
