@@ -85,7 +85,8 @@ mod tests {
         ] {
             assert_eq!(Report::from_message(&report.to_message()), Some(report));
         }
-        for other in ["", "{}", "2.1.332", r#"{"found":"missing","more":1}"#] {
+        let more = r#"{"found":"notExecutable","why":"x","more":1}"#;
+        for other in ["", "{}", "2.1.332", more] {
             assert_eq!(Report::from_message(other), None, "{other}");
         }
         let long = Report::Ended {
