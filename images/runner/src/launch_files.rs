@@ -49,8 +49,12 @@ fn write_one(file: &LaunchFile) -> io::Result<()> {
     let folder = file.path.parent().unwrap_or(Path::new("/"));
     files::ensure_folder(folder)?;
     // The agent of an earlier task may have put a link here that leads out of its own folders.
-    if folder.canonicalize()? != folder {
-        return Err(io::Error::other("a folder above it is a link"));
+    let real = folder.canonicalize()?;
+    if real != folder {
+        return Err(io::Error::other(format!(
+            "its folder must be named as it is, from the root and without links and \"..\"; it is {}",
+            real.display()
+        )));
     }
     files::replace(&file.path, &file.content, MODE)
 }
@@ -94,6 +98,12 @@ mod tests {
         let error = write(&[file(root.join("linked/file"), true)]).unwrap_err();
         assert!(error.contains("linked/file"), "{error}");
         assert!(!elsewhere.join("file").exists());
+        let error = write(&[file(root.join("elsewhere/../file"), true)]).unwrap_err();
+        assert!(
+            error.ends_with(&format!("it is {}", root.display())),
+            "{error}"
+        );
+        assert!(!root.join("file").exists());
 
         // A link in the place of the file is replaced, and what it names stays.
         let target = elsewhere.join("target");
