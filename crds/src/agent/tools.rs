@@ -4,6 +4,9 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// A tool's name, and what it is used for in brackets.
+const PATTERN: &str = r"^[-A-Za-z0-9_.:/*]+(\(.*[^ ].*\))?$";
+
 /// Which tools an agent may use, and for which a person is asked.
 ///
 /// A pattern is the name of a tool with `*` for any
@@ -18,7 +21,7 @@ pub struct Tools {
         length(max = 64),
         inner(
             length(min = 1, max = 256),
-            regex(pattern = r"^[-A-Za-z0-9_.:/*]+(\(.*[^ ].*\))?$")
+            regex(pattern = PATTERN)
         )
     )]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -29,7 +32,7 @@ pub struct Tools {
         length(max = 64),
         inner(
             length(min = 1, max = 256),
-            regex(pattern = r"^[-A-Za-z0-9_.:/*]+(\(.*[^ ].*\))?$")
+            regex(pattern = PATTERN)
         )
     )]
     #[x_kube(merge_strategy = ListMerge::Set)]
@@ -40,7 +43,7 @@ pub struct Tools {
         length(max = 64),
         inner(
             length(min = 1, max = 256),
-            regex(pattern = r"^[-A-Za-z0-9_.:/*]+(\(.*[^ ].*\))?$")
+            regex(pattern = PATTERN)
         )
     )]
     #[x_kube(merge_strategy = ListMerge::Set)]

@@ -20,7 +20,7 @@ const FILE_BYTES: u64 = limits::ATTEMPT_RAW_BYTES;
 /// Bytes of a line that are kept; whoever writes more shows nothing by it.
 const LINE_BYTES: usize = 16 * 1024;
 /// What is shorter waits for more, until the run is over.
-const PART_BYTES: usize = 8 * 1024;
+const PART_BYTES: usize = 16 * 1024;
 
 /// From which pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

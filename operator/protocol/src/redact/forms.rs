@@ -13,8 +13,9 @@ use regex::{Regex, RegexSet};
 /// Stands where a secret was.
 pub const MARK: &str = "[redacted]";
 
-/// A private key that is not whole yet is held back up to this size, and so is a word.
-const HELD_BYTES: usize = 16 * 1024;
+/// A private key that is not whole yet is held back up to this size, and so is a word: much less than is merged before
+/// it is sent, else each further letter would be searched with all of it.
+const HELD_BYTES: usize = 8 * 1024;
 /// What is given to a name that says it is secret is one from this length on.
 const GIVEN_BYTES: usize = 8;
 
