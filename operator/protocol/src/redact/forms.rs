@@ -41,10 +41,10 @@ const FORMS: [&str; 12] = [
     r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
     // Headers.
     r"(?i)\bbearer[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{16,}=*)",
-    // A password in an address.
-    r#"://[^\s:/@"']{0,128}:(?P<secret>[^\s/@"']{3,256})@"#,
+    // A password in an address. No upper bound here and below: each possible letter would be a copy of the whole class.
+    r#"://[^\s:/@"']*:(?P<secret>[^\s/@"']{3,})@"#,
     // What is given to such a name. Whether it is a value and no piece of a program is judged apart.
-    r#"(?i)(?:api_?key|access_?key|private_?key|_key|token|secret|passw(?:or)?d)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[^\s"',;<>(){}\[\]\\]{8,4096})"#,
+    r#"(?i)(?:api_?key|access_?key|private_?key|_key|token|secret|passw(?:or)?d)["']?[ \t]{0,8}[:=][ \t]{0,8}["']?(?P<secret>[^\s"',;<>(){}\[\]\\]{8,})"#,
 ];
 /// The form of those that are judged apart.
 const GIVEN: usize = FORMS.len() - 1;
