@@ -12,7 +12,7 @@ use e2e::token::ApiClient;
 use e2e::{Cluster, Person, Workspace, install, objects};
 use futures::future::try_join_all;
 use jiff::Timestamp;
-use protocol::board::{Comment, MintedToken, Page, Posted, SavedIssue};
+use protocol::board::{Comment, Explanation, MintedToken, Page, Posted, RunView, SavedIssue};
 use reqwest::Method;
 use secrecy::SecretString;
 use serde_json::json;
@@ -53,13 +53,20 @@ async fn measure(workspace: &Workspace) -> Result<String> {
         first.push(answered(&ada, &key).await?);
         next.push(answered(&ada, &key).await?);
     }
-    let mut text =
-        String::from("| comment → the agent's own first call of the API | |\n| --- | --- |\n");
+    let mut text = String::from(
+        "| from a comment | to the claim | to the agent's own first call of the API |\n| --- | --- | --- |\n",
+    );
     for (name, times) in [
         ("new session: volume and pod are made", first),
         ("next comment: a new pod on its volume", next),
     ] {
-        text += &format!("| {name} | {} ms |\n", middle(times).as_millis());
+        let claimed = middle(times.iter().map(|it| it.claimed));
+        let called = middle(times.iter().map(|it| it.called));
+        text += &format!(
+            "| {name} | {} ms | {} ms |\n",
+            claimed.as_millis(),
+            called.as_millis()
+        );
     }
     text += "\n| comments a second through the API, eight writers | |\n| --- | --- |\n";
     for (name, issues) in [
@@ -77,8 +84,15 @@ async fn issue(ada: &Person, title: &str) -> Result<String> {
     Ok(made.issue.key.to_string())
 }
 
-/// From a comment's time to that of its answer, which is the first thing that the agent asks of the API.
-async fn answered(ada: &Person, key: &str) -> Result<Duration> {
+/// What came of a comment, and after how long.
+struct Answered {
+    /// Its task was claimed.
+    claimed: Duration,
+    /// Its agent asked the API for something: to take its answer.
+    called: Duration,
+}
+
+async fn answered(ada: &Person, key: &str) -> Result<Answered> {
     let script = Script::new()
         .run(&format!("moor comment add {key} --body 'Seen.'"))
         .answer("Done.");
@@ -95,7 +109,16 @@ async fn answered(ada: &Person, key: &str) -> Result<Duration> {
             .ask(&["comment", "list", key, "--thread", &root])
             .await?;
         if let [asked, answer, ..] = &thread.items[..] {
-            return between(asked.created, answer.created);
+            let runs: Page<RunView> = ada.ask(&["issue", "runs", key]).await?;
+            let newest = runs.items.iter().max_by_key(|run| run.created);
+            let task = newest.context("an answer without a run")?.id.to_string();
+            let explained: Explanation = ada.ask(&["task", "explain", &task]).await?;
+            let attempt = explained.attempts.first();
+            let claimed = attempt.context("a run without an attempt")?.claimed;
+            return Ok(Answered {
+                claimed: between(asked.created, claimed)?,
+                called: between(asked.created, answer.created)?,
+            });
         }
         tokio::time::sleep(PAUSE).await;
     }
@@ -103,7 +126,7 @@ async fn answered(ada: &Person, key: &str) -> Result<Duration> {
 }
 
 fn between(from: Timestamp, to: Timestamp) -> Result<Duration> {
-    Duration::try_from(to.duration_since(from)).context("the answer is older than the comment")
+    Duration::try_from(to.duration_since(from)).context("it is older than the comment")
 }
 
 /// How many comments a second are taken, each by a request of its own.
@@ -147,7 +170,8 @@ async fn write(
     Ok(written)
 }
 
-fn middle(mut times: Vec<Duration>) -> Duration {
+fn middle(times: impl Iterator<Item = Duration>) -> Duration {
+    let mut times: Vec<Duration> = times.collect();
     times.sort();
     times[times.len() / 2]
 }
