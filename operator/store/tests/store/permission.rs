@@ -150,6 +150,24 @@ both! {
         scene.bed.sound().await;
     }
 
+    async fn a_comment_that_waits_is_judged_again_by_its_edit(bed: Bed) {
+        let mut scene = Scene::new(bed).await;
+        let dora = person(&scene, "dora", &["dev"]).await;
+        let waits = say(&mut scene, &dora, &to("writer"), None, &CLOSED).await;
+        assert_eq!(verdicts(&waits.wakes), writer("queued"));
+        // She is of the group no longer.
+        let dora = person(&scene, "dora", &[]).await;
+        let mut edited = async |by: &Acting| {
+            let edit = CommentEdit { body: format!("{} Soon.", to("writer")), revision: None };
+            let now = scene.tick();
+            let store = &scene.bed.store;
+            store.edit_comment(by, waits.comment.id, edit, &CLOSED, now).await.unwrap()
+        };
+        assert_eq!(verdicts(&edited(&dora).await.wakes), writer("notAvailable"));
+        assert!(scene.claim().await.is_none(), "what she may no longer ask for is taken back");
+        scene.bed.sound().await;
+    }
+
     async fn the_newest_word_is_by_whose_right_an_agent_asks(bed: Bed) {
         let mut scene = Scene::new(bed).await;
         let (dora, eve) = (person(&scene, "dora", &["dev"]).await, person(&scene, "eve", &[]).await);
