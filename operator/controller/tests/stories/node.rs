@@ -14,6 +14,7 @@ use protocol::{
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use store::Store;
+use tokio::sync::watch;
 
 use crate::apiserver::ApiServer;
 
@@ -93,6 +94,8 @@ pub(crate) struct Node {
     pub(crate) key: InstallationKey,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) orders: Orders,
+    /// How often it has looked at all its pods.
+    pub(crate) looks: watch::Sender<u64>,
 }
 
 pub(crate) async fn live(node: Node) {
@@ -101,6 +104,7 @@ pub(crate) async fn live(node: Node) {
             // What the store refuses now it may take at the next look.
             let _ = look(&node, &pod).await;
         }
+        node.looks.send_modify(|looks| *looks += 1);
         tokio::time::sleep(Duration::from_millis(3)).await;
     }
 }
@@ -165,6 +169,7 @@ async fn run(node: &Node, pod: &Value, edit: &Edit<'_>) -> Option<()> {
         key,
         clock,
         orders,
+        looks: _,
     } = node;
     let task: TaskId = pod["metadata"]["labels"]["mooring.dev/task-id"]
         .as_str()?

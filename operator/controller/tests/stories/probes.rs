@@ -16,6 +16,7 @@ fn version(printed: &str) -> Report {
     Report::Ended {
         code: Some(0),
         printed: printed.to_owned(),
+        catalog: None,
     }
 }
 

@@ -11,6 +11,7 @@ use protocol::{InstallationId, InstallationKey, TaskId};
 use serde_json::{Value, json};
 use store::{Store, TaskRow};
 use tempfile::TempDir;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,7 @@ pub(crate) struct Operator {
     shutdown: CancellationToken,
     run: JoinHandle<()>,
     node: JoinHandle<()>,
+    looks: watch::Receiver<u64>,
 }
 
 impl World {
@@ -131,7 +133,9 @@ impl World {
                     .expect("it runs until it is stopped")
             }
         });
+        let (looks, looked) = watch::channel(0);
         let node = Node {
+            looks,
             api: self.api.clone(),
             store,
             key: self.key.clone(),
@@ -144,6 +148,7 @@ impl World {
             shutdown,
             run,
             node,
+            looks: looked,
         }
     }
 
@@ -212,10 +217,12 @@ impl World {
         std::fs::remove_file(self.dir.path().join("store.db")).unwrap();
     }
 
-    /// Time passes, for ever.
+    /// Time passes, for ever: each step once operator and node have done what they can, else a busy machine would make
+    /// limits of time run out.
     pub(crate) async fn let_time_pass(&self, operator: &Operator) {
         loop {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            operator.until_looked().await;
+            operator.until_idle().await;
             self.pass_time(operator, 5);
         }
     }
@@ -265,6 +272,15 @@ impl Operator {
             assert!(Instant::now() < deadline, "never: {what}: {row:#?}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
+    }
+
+    /// Waits until the node has looked at all its pods, from the first to the last.
+    async fn until_looked(&self) {
+        let mut looks = self.looks.clone();
+        let whole = *looks.borrow() + 2;
+        let looked = looks.wait_for(|looks| *looks >= whole);
+        let looked = tokio::time::timeout(DEADLINE, looked).await;
+        looked.expect("the node looks").expect("the node lives");
     }
 
     /// Waits until nothing is to be looked at.
