@@ -63,7 +63,7 @@ pub use mcp::{
 };
 pub use runtime::{
     AllowedPeer, Capacity, CliFinding, CliImage, CliStatus, ConfigMapKeyRef, Defaults, Egress,
-    EnvFromSource, EnvValueSource, EnvVar, ImagePullPolicy, Network, PodSettings, Provider,
+    EnvFromSource, EnvValueSource, EnvVar, Family, ImagePullPolicy, Network, PodSettings, Provider,
     Resources, Runtime, RuntimeSpec, RuntimeStatus, SecretKeyRef, Timeouts, Toleration,
     TolerationEffect, TolerationOperator, Workdir, reason as runtime_reason,
 };

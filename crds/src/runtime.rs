@@ -16,7 +16,7 @@ mod settings;
 pub use cli::{CliFinding, CliImage, CliStatus};
 pub use env::{ConfigMapKeyRef, EnvFromSource, EnvValueSource, EnvVar, SecretKeyRef};
 pub use pod::{PodSettings, Resources, Toleration, TolerationEffect, TolerationOperator};
-pub use provider::Provider;
+pub use provider::{Family, Provider};
 pub use settings::{AllowedPeer, Capacity, Defaults, Egress, Network, Timeouts, Workdir};
 
 /// How and where a coding agent's CLI runs: image, volume, limits, network.
@@ -44,10 +44,18 @@ pub use settings::{AllowedPeer, Capacity, Defaults, Egress, Network, Timeouts, W
     validation = Rule::new("self.metadata.name.size() <= 40 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')")
         .message("Runtime names are at most 40 lower-case letters, digits and hyphens: choose a shorter or simpler name"),
 )]
+#[x_kube(validation = Rule::new("has(self.family) == (self.provider == 'custom')")
+    .message("family is of provider custom, and custom needs one: give both, or name the coding agent as the provider"))]
+#[x_kube(validation = Rule::new("self.provider != 'custom' || self.command.size() > 0")
+    .message("a program that is known by no name has no usual command: say in command how it is started"))]
 #[serde(rename_all = "camelCase")]
 pub struct RuntimeSpec {
-    /// provider is the coding agent whose protocol the runner speaks.
+    /// provider is the coding agent whose protocol the runner speaks, or custom for one that is not named here.
     pub provider: Provider,
+    /// family is the protocol that a custom program speaks. It is driven by what all of that family have.
+    #[schemars(with = "Family")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
     /// image holds the coding agent's CLI. Mooring's own programs come from an init container.
     #[schemars(length(min = 1, max = 512))]
     pub image: String,
@@ -101,6 +109,30 @@ pub struct RuntimeSpec {
     /// capacity bounds how much runs at a time.
     #[serde(default)]
     pub capacity: Capacity,
+}
+
+impl RuntimeSpec {
+    /// What drives the program, in the word of the package, the store and metrics: the provider, or of one that is known
+    /// by no name its family.
+    #[must_use]
+    pub fn driver(&self) -> &'static str {
+        match (self.provider, self.family) {
+            (Provider::Custom, Some(family)) => family.driver(),
+            (provider, _) => provider.as_str(),
+        }
+    }
+}
+
+impl Runtime {
+    /// The version of the program, where it was asked for what the Runtime says now, and can be used.
+    #[must_use]
+    pub fn cli_version(&self) -> Option<&str> {
+        let status = self.status.as_ref()?;
+        let is_current = status.observed_generation == self.metadata.generation;
+        let cli = status.cli.as_ref().filter(|_| is_current)?;
+        let version = cli.version.as_deref();
+        version.filter(|_| cli.finding == CliFinding::Usable)
+    }
 }
 
 /// When the kubelet pulls an image.

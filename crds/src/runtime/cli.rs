@@ -1,6 +1,7 @@
 //! The coding agent's program: where it comes from beside the image, and what was found out about it.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +52,7 @@ impl CliFinding {
 }
 
 /// What a short pod has found out about the program.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CliStatus {
     /// probed names what was asked: image, command and place. What is known holds for that alone.
@@ -67,10 +68,32 @@ pub struct CliStatus {
     #[schemars(length(max = 64))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// models are those that the program says it can be asked for, without a login and without a network. What a provider has beside them is not known here.
+    #[schemars(length(max = 64), inner(length(min = 1, max = 96)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// modelsLeftOut is how many more it named than models has.
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub models_left_out: i32,
+    /// thinkingLevels are the words with which it can be told how much a model is to think. Not every model knows all of them.
+    #[schemars(length(max = 16), inner(length(min = 1, max = 32)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thinking_levels: Vec<String>,
     /// imageID is the image that was asked, as the kubelet names it.
     #[schemars(length(max = 1024))]
     #[serde(default, rename = "imageID", skip_serializing_if = "Option::is_none")]
     pub image_id: Option<String>,
     /// probedTime is when that was.
     pub probed_time: Time,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde asks by reference"
+)]
+fn is_zero(number: &i32) -> bool {
+    *number == 0
 }

@@ -8,7 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::env::{EnvFromSource, EnvVar};
-use crate::shared::quantity;
 
 /// The part of a task's pod that may be set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -81,54 +80,17 @@ fn agent_id() -> i64 {
 }
 
 /// What the agent's container asks for and may use at most.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Resources {
-    /// requests by resource name, for example cpu, memory, ephemeral-storage.
+    /// requests by resource name, for example cpu, memory, ephemeral-storage. What is missing follows from what the provider's program was seen to take.
     #[schemars(schema_with = "crate::shared::amounts_schema")]
-    #[serde(default = "requests")]
+    #[serde(default)]
     pub requests: BTreeMap<String, Quantity>,
-    /// limits by resource name. Where memory or ephemeral-storage is missing, Mooring sets 4Gi.
+    /// limits by resource name. Where memory or ephemeral-storage is missing, Mooring sets one: no pod is without.
     #[schemars(schema_with = "crate::shared::amounts_schema")]
-    #[serde(default = "limits")]
+    #[serde(default)]
     pub limits: BTreeMap<String, Quantity>,
-}
-
-impl Default for Resources {
-    fn default() -> Self {
-        Self {
-            requests: requests(),
-            limits: limits(),
-        }
-    }
-}
-
-impl Resources {
-    /// The limits of a pod: those set, and the default ones for what must never be without a limit.
-    #[must_use]
-    pub fn effective_limits(&self) -> BTreeMap<String, Quantity> {
-        let mut all = limits();
-        all.extend(self.limits.clone());
-        all
-    }
-}
-
-fn requests() -> BTreeMap<String, Quantity> {
-    amounts(&[
-        ("cpu", "250m"),
-        ("ephemeral-storage", "256Mi"),
-        ("memory", "512Mi"),
-    ])
-}
-
-fn limits() -> BTreeMap<String, Quantity> {
-    amounts(&[("ephemeral-storage", "4Gi"), ("memory", "4Gi")])
-}
-
-fn amounts(list: &[(&str, &str)]) -> BTreeMap<String, Quantity> {
-    list.iter()
-        .map(|(name, amount)| ((*name).to_owned(), quantity(amount)))
-        .collect()
 }
 
 /// A taint that the pod bears, as in Kubernetes.

@@ -87,8 +87,39 @@ providers! {
     ClaudeAgentAcp => "claude-agent-acp";
     /// Codex behind its ACP bridge.
     CodexAcp => "codex-acp";
-    /// Any other agent that speaks ACP.
+    /// Any other agent that speaks ACP: short for `custom` of that family.
     Acp => "acp";
+    /// An agent that is known by no name: its family says how it is spoken to.
+    Custom => "custom";
+}
+
+/// A protocol that coding agents share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Family {
+    /// Frames of JSON both ways, as of Claude Code's stream-JSON.
+    StreamJson,
+    /// JSON-RPC, as of Codex's app-server.
+    AppServer,
+    /// Commands and events in lines of JSON, as of pi's mode rpc.
+    Rpc,
+    /// One process for each turn that tells of it in lines of JSON, as of opencode's run.
+    JsonLines,
+    /// The Agent Client Protocol.
+    Acp,
+}
+
+impl Family {
+    /// The word for what drives programs of this family that are known by no name.
+    #[must_use]
+    pub fn driver(self) -> &'static str {
+        match self {
+            Self::StreamJson => "custom-stream-json",
+            Self::AppServer => "custom-app-server",
+            Self::Rpc => "custom-rpc",
+            Self::JsonLines => "custom-json-lines",
+            Self::Acp => Provider::Acp.as_str(),
+        }
+    }
 }
 
 impl fmt::Display for Provider {
@@ -103,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_words_are_those_of_the_schema() {
-        assert_eq!(Provider::ALL.len(), 31);
+        assert_eq!(Provider::ALL.len(), 32);
         for provider in Provider::ALL {
             assert_eq!(
                 serde_json::to_value(provider).unwrap(),
