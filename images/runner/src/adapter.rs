@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use protocol::programs::Version;
 use protocol::providers::{self, Facts};
 use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, TokenUsage};
@@ -77,6 +78,8 @@ pub struct Ladder {
 pub struct Launch {
     /// The Runtime's command; empty means the provider's usual one.
     pub command: Vec<String>,
+    /// The version that the operator was told of, if it knows one. What only some versions have rests on it.
+    pub version: Option<Version>,
     /// Put between the command and the protocol's arguments.
     pub launch_prefix: Vec<String>,
     /// Put after the protocol's arguments.
@@ -111,6 +114,8 @@ pub struct Launch {
     pub skills: Vec<PathBuf>,
     /// A folder in memory for files that hold secrets.
     pub private: PathBuf,
+    /// The runner's own program, for a CLI that can only ask by way of one.
+    pub runner: PathBuf,
     /// The CLI's environment, but for what its command line adds.
     pub env: Environment,
 }
@@ -128,6 +133,8 @@ pub struct CommandLine {
     pub env_json: Option<JsonVariable>,
     /// Written before the start, so that an adapter needs no file system.
     pub files: Vec<LaunchFile>,
+    /// Made after them, in folders of this run alone.
+    pub links: Vec<LaunchLink>,
     /// Written to stdin once the reader runs; stdin stays open.
     pub stdin: Vec<u8>,
     /// What a reader should know about the command line, for example that a reserved flag was dropped.
@@ -158,6 +165,17 @@ pub struct LaunchFile {
     pub content: Vec<u8>,
     /// It holds secret values: it is removed again once the CLI has ended.
     pub secret: bool,
+}
+
+/// A link to something that stays, in a folder that goes with the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchLink {
+    /// Where. Folders above it are made.
+    pub path: PathBuf,
+    /// What it names.
+    pub to: PathBuf,
+    /// What it names is a folder, which is made where it is not there.
+    pub folder: bool,
 }
 
 impl std::fmt::Debug for LaunchFile {
@@ -324,6 +342,9 @@ pub enum ResumeOutcome {
     /// Positive evidence that it can never be resumed: unknown to the CLI, a history that the provider
     /// refuses, recorded under another login. The runner may start once more without it.
     Rejected(String),
+    /// It failed before it named a conversation, and it is one that need not say when it does not know one. The runner may
+    /// start once more without it, and gives it up only for one that works.
+    Doubtful(String),
     /// The CLI said neither.
     Unknown(String),
 }

@@ -1,10 +1,12 @@
 //! The middle of an attempt: prepare the workdir, run the CLI, once more where its conversation is refused.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use backon::BackoffBuilder as _;
 use client::Client;
+use protocol::programs::{self, Version};
 use protocol::providers::{McpSupport, ToolSupport};
 use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy, paths};
 use secrecy::SecretString;
@@ -15,7 +17,10 @@ use crate::adapter::{Launch, Place, Provider};
 use crate::adapters;
 use crate::approvals::{Api, Questions};
 use crate::brief::{context, message};
-use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh};
+use crate::conclude::{
+    Conclusion, after_fresh_start, conclude, may_start_fresh, on_full_volume,
+};
+use crate::disk;
 use crate::environment::Environment;
 use crate::host::Host;
 use crate::journal::Journal;
@@ -94,7 +99,13 @@ impl Attempt<'_> {
         };
         let prepared = match self.prepare(provider).await {
             Ok(prepared) => prepared,
-            Err(message) => return self.never_ran(not_prepared(message)),
+            Err(message) => {
+                let outcome = match disk::full(self.volume()) {
+                    Some(words) => on_full_volume(not_prepared(message), &words),
+                    None => not_prepared(message),
+                };
+                return self.never_ran(outcome);
+            }
         };
         journal.keep_in(prepared.outbox);
         journal.keep_raw_in(&self.layout.state);
@@ -102,11 +113,23 @@ impl Attempt<'_> {
             journal.remark(LogLevel::Warn, moved.to_string());
         }
         tell_foreign(journal, &prepared.foreign);
+        if prepared.gave_room {
+            let mebibytes = disk::RESERVE_BYTES >> 20;
+            let words = format!(
+                "the session's volume is full: {mebibytes} MiB that were kept for this are given to this run, in which the \
+                 agent can delete what it does not need"
+            );
+            journal.remark(LogLevel::Warn, words);
+        }
 
         let (decision, session) = decide(package, |id| self.look(provider, id));
         info!(resumes = asked(&decision).is_some(), "the workdir stands");
         let started = Instant::now();
-        let conclusion = self.converse(provider, decision, journal, host).await;
+        let mut conclusion = self.converse(provider, decision, journal, host).await;
+        if let Some(words) = disk::full(self.volume()) {
+            journal.remark(LogLevel::Warn, words.as_str());
+            conclusion.outcome = on_full_volume(conclusion.outcome, &words);
+        }
         Ran {
             conclusion,
             duration: started.elapsed(),
@@ -114,6 +137,12 @@ impl Attempt<'_> {
             workdir: prepared.workdir,
             session,
         }
+    }
+
+    /// The session's volume.
+    fn volume(&self) -> &Path {
+        let state = &self.layout.state;
+        state.parent().unwrap_or(state)
     }
 
     fn never_ran(&self, outcome: Outcome) -> Ran {
@@ -252,8 +281,9 @@ impl Attempt<'_> {
             .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
             .for_line(&line)
             .map_err(|error| refuse(not_prepared(error)))?;
-        let _files =
+        let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
+        launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
         let child = spawn(
             &line.argv,
             &environment,
@@ -306,9 +336,12 @@ impl Attempt<'_> {
             .facts()
             .map_or(ToolSupport::NONE, |facts| facts.tools);
         let (id, name) = (provider.id(), &self.package().agent.name);
-        (!can.holds(policy)).then(|| {
+        let lacks = can.lacks_of(policy);
+        (!lacks.is_empty()).then(|| {
             not_prepared(format!(
-                "{id} cannot be held to the tools that Agent {name} allows: take them out of the Agent, or give it another Runtime"
+                "{id} cannot be held to the tools of Agent {name}, not to {}: take that out of the Agent, or give it \
+                 another Runtime",
+                lacks.join(", not to ")
             ))
         })
     }
@@ -324,7 +357,9 @@ impl Attempt<'_> {
             return Ok(None);
         };
         let servers = McpServers::resolve(given, self.environment).map_err(not_prepared)?;
-        let support = provider.facts().map_or(McpSupport::NONE, |facts| facts.mcp);
+        let support = provider
+            .facts()
+            .map_or(McpSupport::NONE, |facts| facts.servers(self.version()));
         if let Some(words) = servers.refused_by(provider.id(), support) {
             return Err(not_prepared(words));
         }
@@ -344,6 +379,12 @@ impl Attempt<'_> {
             cause = host.stop() => return Err(cause.outcome()),
         }
         Ok(Some(servers))
+    }
+
+    /// The version of the program, where the operator knows it.
+    fn version(&self) -> Option<Version> {
+        let told = self.package().runtime.version.as_deref();
+        told.and_then(programs::version_in)
     }
 
     /// What the agent is told: before it, for a CLI that reads no file, what stands in the context file.
@@ -368,6 +409,7 @@ impl Attempt<'_> {
         let options = &package.options;
         Launch {
             command: package.runtime.command.clone(),
+            version: self.version(),
             launch_prefix: package.runtime.launch_prefix.clone(),
             args: package.runtime.args.clone(),
             model: package.agent.model.clone(),
@@ -390,6 +432,7 @@ impl Attempt<'_> {
                 .map(|name| skills.join(name))
                 .collect(),
             private: self.layout.private.clone(),
+            runner: std::env::current_exe().unwrap_or_else(|_| "mooring-runner".into()),
             env: self
                 .environment
                 .of_agent(self.layout, &self.settings.api, &[]),

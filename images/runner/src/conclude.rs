@@ -45,14 +45,17 @@ impl Conclusion {
 }
 
 /// Whether the run may be done once more without the conversation that was asked for: the CLI said that it can
-/// never be resumed, and nothing has happened yet that would happen twice.
+/// never be resumed, or may mean that, and nothing has happened yet that would happen twice.
 #[must_use]
 pub fn may_start_fresh(end: &TurnEnd, policy: SessionPolicy) -> Option<&str> {
     let failed = end.result.outcome != Outcome::Succeeded;
     let free = policy == SessionPolicy::Resume && !end.used_tools && end.stopped.is_none();
     match &end.result.resume {
-        ResumeOutcome::Rejected(words) if failed && free => Some(words),
+        ResumeOutcome::Rejected(words) | ResumeOutcome::Doubtful(words) if failed && free => {
+            Some(words)
+        }
         ResumeOutcome::Rejected(_)
+        | ResumeOutcome::Doubtful(_)
         | ResumeOutcome::NotAsked
         | ResumeOutcome::Continued(_)
         | ResumeOutcome::Unknown(_) => None,
@@ -112,6 +115,8 @@ pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusio
     if said_nothing {
         // It failed before it began: what was wrong at first says more.
         second.outcome = first.outcome;
+        // What was not given up then is not given up for nothing.
+        second.session = first.session;
     }
     second.retired.extend(first.retired);
     second.retired.sort();
@@ -125,6 +130,32 @@ pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusio
         sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
     }
     second
+}
+
+/// The outcome of a run on a volume that is full now. What a program says of it depends on what it was writing, so a
+/// failure that names nobody else is the volume's.
+#[must_use]
+pub fn on_full_volume(outcome: Outcome, words: &str) -> Outcome {
+    const NAMES_NOBODY: [FailureClass; 4] = [
+        FailureClass::CliCrashed,
+        FailureClass::EmptyOutput,
+        FailureClass::PrepareFailed,
+        FailureClass::Unknown,
+    ];
+    match outcome {
+        Outcome::Failed {
+            class,
+            message,
+            exit_code,
+            signal,
+        } if NAMES_NOBODY.contains(&class) => Outcome::Failed {
+            class: FailureClass::VolumeFull,
+            message: cut(format!("{words}; {message}"), limits::MESSAGE_BYTES),
+            exit_code,
+            signal,
+        },
+        other @ (Outcome::Failed { .. } | Outcome::Succeeded) => other,
+    }
 }
 
 fn outcome(end: &TurnEnd, provider: &str, policy: SessionPolicy) -> Outcome {
@@ -182,7 +213,7 @@ fn evidence(resume: ResumeOutcome) -> Evidence {
         ResumeOutcome::NotAsked => Evidence::no("a new conversation was started"),
         ResumeOutcome::Continued(words) => Evidence::yes(words),
         ResumeOutcome::Rejected(words) => Evidence::no(words),
-        ResumeOutcome::Unknown(words) => Evidence::unknown(words),
+        ResumeOutcome::Doubtful(words) | ResumeOutcome::Unknown(words) => Evidence::unknown(words),
     }
 }
 
@@ -320,6 +351,55 @@ mod tests {
             let conclusion = conclude(killed, "claude", None, SessionPolicy::Resume);
             assert_eq!(conclusion.outcome.class(), Some(wanted));
         }
+    }
+
+    #[test]
+    fn a_full_volume_explains_what_names_nobody_else() {
+        use FailureClass::{CliCrashed, PrepareFailed, ProviderAuth, VolumeFull};
+        for (class, wanted) in [
+            (CliCrashed, VolumeFull),
+            (PrepareFailed, VolumeFull),
+            (ProviderAuth, ProviderAuth),
+        ] {
+            let failed = Outcome::failed(class, "no space left");
+            let Outcome::Failed { class, message, .. } = on_full_volume(failed, "it is full") else {
+                panic!("it failed")
+            };
+            assert_eq!(class, wanted);
+            let both = "it is full; no space left";
+            let says_both = message == both;
+            assert_eq!(says_both, class == VolumeFull, "{message}");
+        }
+        let good = on_full_volume(Outcome::Succeeded, "it is full");
+        assert_eq!(good, Outcome::Succeeded);
+    }
+
+    #[test]
+    fn a_conversation_in_doubt_is_given_up_for_one_that_works_and_for_nothing_else() {
+        use SessionPolicy::Resume;
+        let doubtful = || end(failed(), ResumeOutcome::Doubtful("exit code 1".into()));
+        assert_eq!(may_start_fresh(&doubtful(), Resume), Some("exit code 1"));
+        assert_eq!(may_start_fresh(&doubtful(), SessionPolicy::Require), None);
+        let first = || {
+            let mut first = doubtful();
+            first.result.session = None;
+            conclude(first, "cursor", Some("old"), Resume)
+        };
+        assert_eq!(first().retired, [] as [&str; 0]);
+        let after = |outcome, named: Option<&str>| {
+            let mut second = end(outcome, ResumeOutcome::NotAsked);
+            second.result.session = named.map(str::to_owned);
+            let second = conclude(second, "cursor", None, SessionPolicy::Fresh);
+            let both = after_fresh_start(first(), second);
+            assert_eq!(both.provider.answer, Answer::Unknown);
+            assert_eq!(both.retired, [] as [&str; 0]);
+            both.session.map(|session| session.id)
+        };
+        assert_eq!(
+            after(Outcome::Succeeded, Some("new")).as_deref(),
+            Some("new")
+        );
+        assert_eq!(after(failed(), None).as_deref(), Some("old"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::adapter::LaunchFile;
+use crate::adapter::{LaunchFile, LaunchLink};
 use crate::files;
 
 /// Rights of such a file.
@@ -23,6 +23,29 @@ impl Drop for Written {
             }
         }
     }
+}
+
+/// Makes all of the links; they are of this run, as what is secret is.
+///
+/// # Errors
+/// With the path, when one cannot be made.
+pub fn link(wanted: &[LaunchLink], written: &mut Written) -> Result<(), String> {
+    for link in wanted {
+        link_one(link).map_err(|error| {
+            let path = link.path.display();
+            format!("{path} cannot be made for the agent's program: {error}")
+        })?;
+        written.0.push(link.path.clone());
+    }
+    Ok(())
+}
+
+fn link_one(link: &LaunchLink) -> io::Result<()> {
+    if link.folder && !link.to.is_dir() {
+        files::ensure_folder(&link.to)?;
+    }
+    real_folder(&link.path)?;
+    std::os::unix::fs::symlink(&link.to, &link.path)
 }
 
 /// Writes all of them.
@@ -46,7 +69,13 @@ pub fn write(wanted: &[LaunchFile]) -> Result<Written, String> {
 }
 
 fn write_one(file: &LaunchFile) -> io::Result<()> {
-    let folder = file.path.parent().unwrap_or(Path::new("/"));
+    real_folder(&file.path)?;
+    files::replace(&file.path, &file.content, MODE)
+}
+
+/// Makes the folder of a file.
+fn real_folder(path: &Path) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
     files::ensure_folder(folder)?;
     // The agent of an earlier task may have put a link here that leads out of its own folders.
     let real = folder.canonicalize()?;
@@ -56,7 +85,7 @@ fn write_one(file: &LaunchFile) -> io::Result<()> {
             real.display()
         )));
     }
-    files::replace(&file.path, &file.content, MODE)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -86,6 +115,29 @@ mod tests {
         drop(written);
         assert!(plain.exists() && !secret.exists());
         assert!(!format!("{wanted:?}").contains("value"));
+    }
+
+    #[test]
+    fn links_go_again_and_what_they_name_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let link = |name: &str, folder: bool| LaunchLink {
+            path: root.join("run").join(name),
+            to: root.join("kept").join(name),
+            folder,
+        };
+        let wanted = [link("sessions", true), link("auth.json", false)];
+        let mut written = Written::default();
+        super::link(&wanted, &mut written).unwrap();
+        std::fs::write(wanted[0].path.join("one"), "x").unwrap();
+        assert!(std::fs::symlink_metadata(&wanted[1].path).is_ok());
+        assert!(
+            super::link(&wanted[..1], &mut Written::default()).is_err(),
+            "once"
+        );
+        drop(written);
+        assert!(wanted[0].to.join("one").exists());
+        assert!(std::fs::symlink_metadata(&wanted[1].path).is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand};
+use runner::desk;
 use runner::environment::Environment;
 use runner::install::{Install, install};
 use runner::life::{leave_failure, live};
@@ -35,6 +36,8 @@ enum Command {
     Install(Install),
     /// Finds out whether the program of a Runtime can be run, and which version it is.
     Probe(Probe),
+    /// Asks the runner, as an MCP server of an agent's program, whether a tool may be used.
+    Desk,
 }
 
 /// Longer than any pod lives, and short enough to be added to a point in time.
@@ -51,6 +54,8 @@ fn main() -> ExitCode {
         Command::Run(settings) => run(settings),
         Command::Install(arguments) => install(arguments).map_err(anyhow::Error::from),
         Command::Probe(arguments) => probe(arguments).map_err(anyhow::Error::from),
+        Command::Desk => desk::serve(std::io::stdin().lock(), std::io::stdout().lock())
+            .map_err(anyhow::Error::from),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

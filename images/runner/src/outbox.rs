@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::{AttemptId, Event, MacKey, OutboxLine};
 
-use crate::{files, raw};
+use crate::{disk, files, raw};
 
 /// A file that is longer is followed by a new one; a file is removed once all of it is acknowledged.
 const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
@@ -131,7 +131,7 @@ fn foreign(state: &Path, outbox: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> = entries(state)?
         .into_iter()
         .map(|path| name_of(&path))
-        .filter(|name| name != "outbox" && name != raw::FOLDER)
+        .filter(|name| name != "outbox" && name != raw::FOLDER && name != disk::RESERVE)
         .collect();
     let mut files = entries(outbox)?;
     // Names begin with the task's id, and those sort by time.

@@ -7,6 +7,7 @@ use protocol::{Evidence, MacKey, Package};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::context_file;
+use crate::disk;
 use crate::files;
 use crate::layout::Layout;
 use crate::outbox::Outbox;
@@ -67,6 +68,8 @@ pub struct Preparation {
 /// A workdir that stands.
 #[derive(Debug)]
 pub struct Prepared {
+    /// The volume is full, and what was kept for that day was given to the run.
+    pub gave_room: bool,
     /// For the events.
     pub outbox: Outbox,
     /// What lay in our folders and is not of this attempt.
@@ -115,6 +118,7 @@ impl fmt::Display for SetAside {
 pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     let layout = &preparation.layout;
     let mut set_aside = Vec::new();
+    let gave_room = disk::give_up(&layout.state);
     folder(&layout.home, &mut set_aside)?;
     let workdir = if folder(&layout.work, &mut set_aside)? {
         Evidence::yes("the working directory was on the volume already")
@@ -131,7 +135,11 @@ pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
         preparation.key.clone(),
     )
     .map_err(PrepareError::Outbox)?;
+    if !gave_room {
+        disk::reserve(&layout.state);
+    }
     Ok(Prepared {
+        gave_room,
         outbox,
         foreign,
         set_aside,

@@ -18,6 +18,8 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use crate::catalog;
+
 /// After its end nobody else is waited for who holds its output.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -27,13 +29,16 @@ pub struct Probe {
     /// Only look whether it can be executed, and do not run it.
     #[arg(long)]
     look_only: bool,
+    /// Ask it as well what it can be asked for, in the way of this provider's program.
+    #[arg(long)]
+    provider: Option<String>,
     /// How long it may take.
     #[arg(long, default_value_t = SECONDS)]
     seconds: u16,
     /// Where the report goes.
     #[arg(long, default_value = paths::TERMINATION_LOG)]
     report: PathBuf,
-    /// The program and its arguments.
+    /// The program, and what stands before all its arguments.
     #[arg(last = true, required = true)]
     command: Vec<String>,
 }
@@ -48,7 +53,7 @@ pub fn probe(probe: &Probe) -> io::Result<()> {
 }
 
 fn look(probe: &Probe, path: Option<&OsStr>) -> Report {
-    let Some((program, arguments)) = probe.command.split_first() else {
+    let Some((program, prefix)) = probe.command.split_first() else {
         return Report::Missing;
     };
     let found = match find(program, path) {
@@ -62,10 +67,24 @@ fn look(probe: &Probe, path: Option<&OsStr>) -> Report {
         return Report::Ended {
             code: Some(0),
             printed: String::new(),
+            catalog: None,
         };
     }
     let limit = Duration::from_secs(probe.seconds.into());
-    match run(&found, arguments, limit) {
+    match run(&found, prefix, limit) {
+        Ok(Report::Ended {
+            code: Some(0),
+            printed,
+            catalog: _,
+        }) => Report::Ended {
+            code: Some(0),
+            printed,
+            catalog: probe
+                .provider
+                .as_deref()
+                .and_then(catalog::of)
+                .and_then(|listing| listing.ask(&found, prefix, limit)),
+        },
         Ok(report) => report,
         Err(error) => Report::NotExecutable {
             why: why_not(&found, &error),
@@ -140,9 +159,10 @@ fn why_not(file: &Path, error: &io::Error) -> String {
     }
 }
 
-fn run(file: &Path, arguments: &[String], limit: Duration) -> io::Result<Report> {
+fn run(file: &Path, prefix: &[String], limit: Duration) -> io::Result<Report> {
     let mut child = Command::new(file)
-        .args(arguments)
+        .args(prefix)
+        .arg("--version")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -168,6 +188,7 @@ fn run(file: &Path, arguments: &[String], limit: Duration) -> io::Result<Report>
     Ok(Report::Ended {
         code,
         printed: String::from_utf8_lossy(&printed).into_owned(),
+        catalog: None,
     })
 }
 
@@ -222,10 +243,11 @@ mod tests {
         (folder, report)
     }
 
-    fn asked(seconds: u16, arguments: &[&str]) -> Probe {
-        let command = std::iter::once("agent").chain(arguments.iter().copied());
+    fn asked(seconds: u16, prefix: &[&str]) -> Probe {
+        let command = std::iter::once("agent").chain(prefix.iter().copied());
         Probe {
             look_only: false,
+            provider: None,
             seconds,
             report: PathBuf::new(),
             command: command.map(str::to_owned).collect(),
@@ -233,15 +255,18 @@ mod tests {
     }
 
     fn ended(code: Option<i32>, printed: &str) -> Report {
-        let printed = printed.to_owned();
-        Report::Ended { code, printed }
+        Report::Ended {
+            code,
+            printed: printed.to_owned(),
+            catalog: None,
+        }
     }
 
     #[test]
     fn what_it_prints_and_how_it_ends_is_told() {
-        let script = b"#!/bin/sh\necho \"agent $1\"; echo careful >&2; exit 3\n";
+        let script = b"#!/bin/sh\necho \"agent $*\"; echo careful >&2; exit 3\n";
         let (_folder, report) = found(script, 0o755, &["1.2.3"]);
-        assert_eq!(report, ended(Some(3), "agent 1.2.3\ncareful\n"));
+        assert_eq!(report, ended(Some(3), "agent 1.2.3 --version\ncareful\n"));
         let (_folder, report) = found(b"#!/bin/sh\nkill -9 $$\n", 0o755, &[]);
         assert_eq!(report, ended(None, ""));
     }
@@ -249,7 +274,7 @@ mod tests {
     #[test]
     fn what_prints_for_ever_or_leaves_a_child_behind_is_cut() {
         let (_folder, report) = found(b"#!/bin/sh\nyes | head -n 99999; sleep 99 &\n", 0o755, &[]);
-        let Report::Ended { code, printed } = report else {
+        let Report::Ended { code, printed, .. } = report else {
             panic!("{report:?}");
         };
         assert_eq!((code, printed.len()), (Some(0), PRINTED_BYTES / 2));

@@ -33,6 +33,7 @@ pub(crate) fn package() -> Package {
         runtime: RuntimeBrief {
             name: "claude".into(),
             provider: "claude".into(),
+            version: None,
             command: Vec::new(),
             launch_prefix: Vec::new(),
             args: Vec::new(),

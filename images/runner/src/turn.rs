@@ -242,7 +242,10 @@ impl<'t, 'a> Turn<'t, 'a> {
                 self.give(Input::Stdout(&line));
             }
             Step::Stdout(Ok(Line::TooLong(bytes))) => self.give(Input::StdoutTooLong(bytes)),
-            Step::Stdout(Ok(Line::End) | Err(_)) => self.stdout_open = false,
+            Step::Stdout(Ok(Line::End) | Err(_)) => {
+                self.stdout_open = false;
+                self.watch.closed(Instant::now());
+            }
             Step::Stderr(Ok(Line::Whole(line))) => self.stderr_line(&line),
             Step::Stderr(Ok(Line::TooLong(bytes))) => {
                 self.stderr_line(format!("(a line of {bytes} bytes)").as_bytes());

@@ -14,6 +14,8 @@ use crate::adapter::Activity;
 
 /// A CLI that has done nothing but try the same request again for so long is ended.
 const RETRYING: Duration = Duration::from_secs(30 * 60);
+/// Nothing can come of a CLI whose stdout is closed. One that is about to end gets so long.
+const CLOSED: Duration = Duration::from_secs(10);
 /// Tools that are followed at a time. Of more than these the ends are not awaited.
 const IN_FLIGHT: usize = 256;
 /// Characters of a tool's name in a message.
@@ -64,6 +66,7 @@ enum Dog {
     Progress,
     FirstProgress,
     Retrying,
+    Closed,
 }
 
 /// Why a run is ended.
@@ -100,6 +103,11 @@ impl Bark {
             Dog::FirstProgress => {
                 format!(
                     "first-turn watchdog: the turn made no progress within {seconds} s of its start"
+                )
+            }
+            Dog::Closed => {
+                format!(
+                    "output watchdog: the agent's program closed its output and was still there {seconds} s later"
                 )
             }
             Dog::Retrying => {
@@ -140,6 +148,8 @@ pub struct Watch {
     retrying: Option<(Instant, FailureClass)>,
     /// Decisions that are awaited.
     waits: u32,
+    /// When stdout was closed.
+    closed: Option<Instant>,
     last: String,
 }
 
@@ -159,6 +169,7 @@ impl Watch {
             asked: false,
             retrying: None,
             waits: 0,
+            closed: None,
             last: "nothing".to_owned(),
         }
     }
@@ -167,6 +178,11 @@ impl Watch {
     pub fn line(&mut self, now: Instant) {
         self.framed = true;
         self.last_line = now;
+    }
+
+    /// Stdout is closed: no line comes any more.
+    pub fn closed(&mut self, now: Instant) {
+        self.closed = Some(now);
     }
 
     /// What an adapter made of a line of stdout.
@@ -268,8 +284,13 @@ impl Watch {
     }
 
     fn soonest(&self) -> Option<(Instant, Dog, Duration, FailureClass)> {
-        if self.waits > 0 {
-            return None;
+        let closed = self.closed.map(|at| {
+            let class = FailureClass::CliCrashed;
+            (at + CLOSED, Dog::Closed, CLOSED, class)
+        });
+        // No decision can help one that says nothing more.
+        if self.waits > 0 || closed.is_some() {
+            return closed;
         }
         let end = |since: Instant, window: Option<Duration>, dog: Dog, class: FailureClass| {
             window.map(|window| (since + window, dog, window, class))
@@ -463,6 +484,20 @@ mod tests {
         assert_eq!(run.watch.due(), Some(run.at(60_500)));
         run.watch.held(run.at(60_400));
         assert_eq!(run.watch.due(), Some(run.at(60_900)));
+    }
+
+    #[test]
+    fn a_closed_output_ends_the_run_whatever_is_awaited() {
+        let mut run = Run::new(WINDOWS);
+        run.says(10, starts("a"));
+        run.watch.waits();
+        run.watch.closed(run.at(20));
+        run.watch.held(run.at(25));
+        run.ends(
+            30,
+            FailureClass::CliCrashed,
+            &["output watchdog", "10 s", "the start of tool"],
+        );
     }
 
     #[test]

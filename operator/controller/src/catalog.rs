@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crds::{
-    Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, Provider, QUOTA_NAME,
-    Runtime, Skill, labels,
+    Agent, AgentQuota, AgentSchedule, AgentTask, AgentTeam, AgentWebhook, QUOTA_NAME, Runtime,
+    RuntimeSpec, Skill, labels,
 };
 use kube::{Resource, ResourceExt as _};
 use protocol::providers;
@@ -14,10 +14,10 @@ use crate::quota;
 use crate::runtime::probe;
 use crate::watch::{Caches, NamespaceMeta};
 
-/// True when the runner has an adapter for the provider.
+/// True when the runner has an adapter for what the Runtime names.
 #[must_use]
-pub fn is_supported(provider: Provider) -> bool {
-    providers::facts(provider.as_str()).is_some()
+pub fn is_supported(spec: &RuntimeSpec) -> bool {
+    providers::facts(spec.driver()).is_some()
 }
 
 /// What a namespace is to us.
@@ -255,7 +255,7 @@ fn by_name<K: Resource>(mut all: Vec<Arc<K>>, after: &str, most: usize) -> Vec<A
 #[must_use]
 pub fn is_usable(runtime: &Runtime) -> bool {
     runtime.metadata.deletion_timestamp.is_none()
-        && is_supported(runtime.spec.provider)
+        && is_supported(&runtime.spec)
         && !probe::is_hopeless(runtime)
 }
 
@@ -268,19 +268,28 @@ pub fn can_run(agent: &Agent, runtime: &Runtime) -> bool {
 /// True when a Runtime's coding agent can do what the Agent says about tools. Who says nothing asks nothing of it.
 #[must_use]
 pub fn is_enforced(agent: &Agent, runtime: &Runtime) -> bool {
+    not_enforced(agent, runtime).is_empty()
+}
+
+/// What of the Agent's tools the Runtime's coding agent cannot be held to, in words for people.
+#[must_use]
+pub fn not_enforced(agent: &Agent, runtime: &Runtime) -> Vec<String> {
     let Some(tools) = &agent.spec.tools else {
-        return true;
+        return Vec::new();
     };
-    let can = providers::facts(runtime.spec.provider.as_str())
+    let can = providers::facts(runtime.spec.driver())
         .map_or(providers::ToolSupport::NONE, |facts| facts.tools);
-    (tools.allow.is_empty() || can.allow)
-        && (tools.deny.is_empty() || can.deny)
-        && (tools.require_approval.is_empty() || can.approve)
+    can.lacks(&tools.allow, &tools.deny, &tools.require_approval)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use crds::{Family, Provider};
+
     use super::*;
+    use crate::fixtures;
 
     #[test]
     fn agents_follow_each_other_by_name() {
@@ -308,9 +317,21 @@ mod tests {
 
     #[test]
     fn every_agent_that_is_driven_can_be_named_by_a_runtime() {
-        let named = Provider::ALL
-            .iter()
-            .filter(|provider| is_supported(**provider));
-        assert_eq!(named.count(), providers::DRIVEN.len());
+        let families = [
+            Family::StreamJson,
+            Family::AppServer,
+            Family::Rpc,
+            Family::JsonLines,
+            Family::Acp,
+        ];
+        let known = Provider::ALL.iter().map(|provider| (*provider, None));
+        let others = families.map(|family| (Provider::Custom, Some(family)));
+        let driven = known.chain(others).map(|(provider, family)| {
+            let mut spec = fixtures::runtime("any").spec;
+            (spec.provider, spec.family) = (provider, family);
+            is_supported(&spec).then(|| spec.driver())
+        });
+        let named: BTreeSet<_> = driven.flatten().collect();
+        assert_eq!(named, providers::ids().into_iter().collect());
     }
 }

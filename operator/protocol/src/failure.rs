@@ -110,7 +110,11 @@ classes! {
     NodeLost => Cluster, AfterBackoff, Keep;
     /// Somebody deleted the pod while it ran.
     PodDeleted => User, AtOnce, Keep;
-    /// The workdir could not be prepared.
+    /// The session's volume is full. Have the agent delete what it does not need, in a task on the same subject, or enlarge
+    /// the volume's claim.
+    VolumeFull => Agent, Never, Keep;
+    /// The workdir could not be prepared, an MCP server that is `required` was not there, or the coding agent cannot be given
+    /// or held to what the Agent or the Runtime says. The message says which.
     PrepareFailed => Platform, AfterBackoff, Keep;
     /// The pod did not open its package within the Runtime's prepare time.
     ClaimExpired => Platform, AfterBackoff, Keep;
@@ -151,8 +155,9 @@ classes! {
     SessionRejected => Agent, AtOnce, Retire;
     /// The provider does not know the model. Check `model` of the Agent.
     ModelNotFound => Provider, Never, Keep;
-    /// The agent reached the limit of its turns.
-    IterationLimit => Agent, Never, Retire;
+    /// The model was asked as often as `maxTurns` of the task or of the Agent allows, and the agent was not done. Another
+    /// task on the same subject goes on from there.
+    IterationLimit => Agent, Never, Keep;
     /// The agent ended its turn without an answer.
     EmptyOutput => Agent, AtOnce, Keep;
     /// The image lacks the agent's program.
@@ -212,8 +217,7 @@ mod tests {
             [
                 "ContextOverflow",
                 "HistoryRejected",
-                "SessionRejected",
-                "IterationLimit"
+                "SessionRejected"
             ]
         );
     }

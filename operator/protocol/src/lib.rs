@@ -8,6 +8,7 @@ mod credential;
 mod error;
 mod event;
 mod failure;
+pub mod footprint;
 mod ids;
 pub mod limits;
 mod mac;

@@ -112,6 +112,9 @@ pub struct RuntimeBrief {
     pub name: String,
     /// Which adapter drives it, for example `claude`.
     pub provider: String,
+    /// The version that the CLI was found to be, where the operator knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// The CLI's command; empty means the provider's usual one.
     pub command: Vec<String>,
     /// Put between the command and the protocol's arguments.

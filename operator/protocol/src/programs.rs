@@ -118,6 +118,7 @@ const KNOWN: &[(&str, Program)] = &[
         },
     ),
     ("cursor", asked("cursor-agent")),
+    ("kiro", asked("kiro-cli")),
     ("antigravity", asked("agy")),
     ("qoder", asked("qodercli")),
     (

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::programs::Version;
 use crate::tools::ToolPolicy;
 
 /// What is fixed about one agent's command line.
@@ -28,6 +29,8 @@ pub struct Facts {
     pub tools: ToolSupport,
     /// How it takes a list of MCP servers.
     pub mcp: McpSupport,
+    /// From this version on it takes none.
+    pub mcp_until: Option<Version>,
     /// It can be told how much the model is to think; of those that speak ACP: where it offers that.
     pub thinks: bool,
     /// It knows tiers of the provider's service.
@@ -36,37 +39,95 @@ pub struct Facts {
     pub counts_turns: bool,
 }
 
+/// To how much of a list of tools a command line can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// To nothing.
+    No,
+    /// To the names of tools as they stand: no `*`, and nothing in brackets.
+    Names,
+    /// To all of it: each use of a tool is looked at before it happens.
+    Uses,
+}
+
+impl Held {
+    fn to(self, pattern: &str) -> bool {
+        match self {
+            Self::No => false,
+            Self::Names => !pattern.contains(['*', '(']),
+            Self::Uses => true,
+        }
+    }
+}
+
 /// What a command line can do about a list of tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolSupport {
     /// It can be held to a list of tools that it may use.
-    pub allow: bool,
+    pub allow: Held,
     /// Tools can be taken from it.
-    pub deny: bool,
+    pub deny: Held,
     /// It can wait for a person's decision before it uses a tool.
-    pub approve: bool,
+    pub approve: Held,
 }
 
 impl ToolSupport {
     /// Nothing.
     pub const NONE: Self = Self {
-        allow: false,
-        deny: false,
-        approve: false,
+        allow: Held::No,
+        deny: Held::No,
+        approve: Held::No,
     };
     /// Everything: each use of a tool is shown before it happens, and waits for the answer.
     pub const ALL: Self = Self {
-        allow: true,
-        deny: true,
-        approve: true,
+        allow: Held::Uses,
+        deny: Held::Uses,
+        approve: Held::Uses,
+    };
+    /// Tools can be taken from it by their names.
+    pub const DENIES_NAMES: Self = Self {
+        deny: Held::Names,
+        ..Self::NONE
     };
 
-    /// True when it can be held to all that is said.
+    /// What of these lists it cannot be held to, in words for people; nothing when it can be held to all of them.
     #[must_use]
-    pub fn holds(&self, policy: &ToolPolicy) -> bool {
-        (policy.allow.is_empty() || self.allow)
-            && (policy.deny.is_empty() || self.deny)
-            && (policy.require_approval.is_empty() || self.approve)
+    pub fn lacks(
+        &self,
+        allow: &[String],
+        deny: &[String],
+        require_approval: &[String],
+    ) -> Vec<String> {
+        let lists = [
+            ("allow", self.allow, allow),
+            ("deny", self.deny, deny),
+            ("requireApproval", self.approve, require_approval),
+        ];
+        let lacks = lists.into_iter().filter_map(|(name, held, patterns)| {
+            let loose: Vec<_> = patterns
+                .iter()
+                .filter(|pattern| !held.to(pattern))
+                .map(String::as_str)
+                .collect();
+            let (first, more) = loose.split_first()?;
+            Some(match held {
+                Held::No => name.to_owned(),
+                Held::Names | Held::Uses => {
+                    let more = match more.len() {
+                        0 => String::new(),
+                        more => format!(" and {more} more"),
+                    };
+                    format!("{name} of more than a tool's name ({first}{more})")
+                }
+            })
+        });
+        lacks.collect()
+    }
+
+    /// The same for a policy.
+    #[must_use]
+    pub fn lacks_of(&self, policy: &ToolPolicy) -> Vec<String> {
+        self.lacks(&policy.allow, &policy.deny, &policy.require_approval)
     }
 }
 
@@ -150,6 +211,7 @@ const PLAIN: Facts = Facts {
     steers: false,
     tools: ToolSupport::NONE,
     mcp: McpSupport::NONE,
+    mcp_until: None,
     thinks: false,
     tiers: false,
     counts_turns: false,
@@ -179,6 +241,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "codex",
         steers: true,
+        tools: ToolSupport::ALL,
         first_frame_seconds: Some(30),
         progress_seconds: Some(600),
         first_progress_seconds: Some(60),
@@ -193,6 +256,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "pi",
         steers: true,
+        tools: ToolSupport::ALL,
         mcp: McpSupport {
             strict: true,
             ..McpSupport::NO_SSE
@@ -212,6 +276,8 @@ pub const DRIVEN: &[Facts] = &[
         // Its first line is the model's first step.
         first_frame_seconds: None,
         mcp: McpSupport::MERGED,
+        // Its second version reads no configuration from variables.
+        mcp_until: Some(Version(2, 0, 0)),
         thinks: true,
         ..PLAIN
     },
@@ -374,6 +440,38 @@ pub const DRIVEN: &[Facts] = &[
         thinks: true,
         ..PLAIN
     },
+    // Of those that are known by no name, by their protocol (`acp` is the fifth): what all of them have. Frames of JSON.
+    Facts {
+        id: "custom-stream-json",
+        mcp: McpSupport {
+            strict: true,
+            ..McpSupport::MERGED
+        },
+        thinks: true,
+        ..PLAIN
+    },
+    // JSON-RPC, as of an app-server. One that knows no remarks says so, and the remark waits.
+    Facts {
+        id: "custom-app-server",
+        steers: true,
+        thinks: true,
+        ..PLAIN
+    },
+    // Commands and events in lines.
+    Facts {
+        id: "custom-rpc",
+        steers: true,
+        thinks: true,
+        ..PLAIN
+    },
+    // A process for each turn.
+    Facts {
+        id: "custom-json-lines",
+        idle_seconds: Some(1800),
+        first_frame_seconds: None,
+        thinks: true,
+        ..PLAIN
+    },
 ];
 
 /// The facts about this provider.
@@ -389,10 +487,52 @@ pub fn ids() -> Vec<&'static str> {
 }
 
 impl Facts {
+    /// How it takes a list of MCP servers in this version; in one that is not known as in those that are driven first.
+    #[must_use]
+    pub fn servers(&self, version: Option<Version>) -> McpSupport {
+        let is_past = self.mcp_until.is_some() && version >= self.mcp_until;
+        if is_past { McpSupport::NONE } else { self.mcp }
+    }
+
     /// Within which the first line on stdout comes, where that can be said.
     #[must_use]
     pub fn first_frame(&self) -> Option<Duration> {
         self.first_frame_seconds
             .map(|seconds| Duration::from_secs(seconds.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_held_is_named() {
+        let words = |words: &[&str]| -> Vec<String> {
+            words.iter().map(|word| (*word).to_owned()).collect()
+        };
+        let policy = ToolPolicy {
+            allow: words(&["Read"]),
+            deny: words(&["Bash", "Edit(docs/*)", "mcp__*"]),
+            require_approval: words(&["Bash(git push:*)"]),
+            ..ToolPolicy::default()
+        };
+        let of = |support: ToolSupport| support.lacks_of(&policy).join("; ");
+        assert_eq!(of(ToolSupport::ALL), "");
+        assert_eq!(of(ToolSupport::NONE), "allow; deny; requireApproval");
+        assert_eq!(
+            of(ToolSupport::DENIES_NAMES),
+            "allow; deny of more than a tool's name (Edit(docs/*) and 1 more); requireApproval"
+        );
+        let names = ToolPolicy {
+            deny: words(&["Bash"]),
+            ..ToolPolicy::default()
+        };
+        assert!(ToolSupport::DENIES_NAMES.lacks_of(&names).is_empty());
+        assert!(
+            ToolSupport::NONE
+                .lacks_of(&ToolPolicy::default())
+                .is_empty()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Each test that `operator/docs/reports.md` names exists.
+//! Each test that `operator/docs/reports.md` and `conformance.md` name exists.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -28,22 +28,25 @@ fn named(page: &str) -> Vec<(&str, &str)> {
 #[test]
 fn every_test_that_the_page_names_exists() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = fs::read_to_string(root.join("operator/docs/reports.md")).unwrap();
     let mut found = Vec::new();
     for folder in ["operator", "images/runner", "e2e/tests"] {
         files(&root.join(folder), &mut found);
     }
-    let named = named(&page);
-    assert!(named.len() > 50, "only {} tests are named", named.len());
-    for (stem, test) in named {
-        let declared = format!("fn {test}(");
-        let exists = found.iter().any(|path| {
-            path.file_stem().is_some_and(|name| name == stem)
-                && fs::read_to_string(path).unwrap().contains(&declared)
-        });
+    for name in ["operator/docs/reports.md", "operator/docs/conformance.md"] {
+        let page = fs::read_to_string(root.join(name)).unwrap();
+        let named = named(&page);
         assert!(
-            exists,
-            "operator/docs/reports.md: there is no {stem}::{test}"
+            named.len() > 50,
+            "{name}: only {} tests are named",
+            named.len()
         );
+        for (stem, test) in named {
+            let declared = format!("fn {test}(");
+            let exists = found.iter().any(|path| {
+                path.file_stem().is_some_and(|name| name == stem)
+                    && fs::read_to_string(path).unwrap().contains(&declared)
+            });
+            assert!(exists, "{name}: there is no {stem}::{test}");
+        }
     }
 }

@@ -2,10 +2,12 @@
 //! `result` frame decides, then stdin is closed and the process ends.
 
 mod background;
+mod baseline;
 mod launch;
 mod servers;
 mod steer;
 
+pub(super) use baseline::STREAM_JSON;
 pub(super) use launch::{session_files, skills};
 
 use std::time::Duration;
@@ -19,7 +21,7 @@ use self::steer::Remarks;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, log, running, text};
-use super::pipes::{self, Stdin, no_frame, wait};
+use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
 use crate::adapter::{
@@ -35,9 +37,12 @@ const LINGER_TIMER: TimerId = TimerId(0);
 /// good enough to try without the session, not to give it up.
 const OTHER_LOGIN: &str = "could not resolve authentication method";
 
+/// Its id.
+const ID: &str = "claude";
+
 /// Claude Code.
 pub(super) const CLAUDE: Cli = Cli {
-    id: "claude",
+    id: ID,
     context_file: "CLAUDE.md",
     skills,
     session_files,
@@ -67,6 +72,8 @@ fn rejects_session(words: &str) -> bool {
 
 /// One run.
 struct Run {
+    /// What it is called.
+    name: &'static str,
     asked: Option<String>,
     session: Option<String>,
     /// Words with which the session asked for was refused.
@@ -76,8 +83,8 @@ struct Run {
     judgement: Option<Judgement>,
     /// Stands before its tools.
     gate: Gate,
-    /// What people add.
-    remarks: Remarks,
+    /// What people add, for one whose hooks can carry it.
+    remarks: Option<Remarks>,
     servers: Servers,
     /// What the CLI runs in the background, as it last said.
     background: Background,
@@ -94,7 +101,7 @@ impl Adapter for Run {
         match input {
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
-                self.judgement = Some(Err(Fault::too_long("claude", bytes)));
+                self.judgement = Some(Err(Fault::too_long(self.name, bytes)));
                 self.finish(None, out);
             }
             Input::Stderr(line) => {
@@ -114,13 +121,20 @@ impl Adapter for Run {
                 self.interrupted = true;
                 self.stdin.write(control::interrupt(), out);
             }
-            Input::Host(HostCommand::Steer { id, text }) => self.remarks.add(id, text, out),
+            Input::Host(HostCommand::Steer { id, text }) => match &mut self.remarks {
+                Some(remarks) => remarks.add(id, text, out),
+                None => takes_no_remark(id, self.name, out),
+            },
             Input::Host(HostCommand::Decide { id, allow, why }) => {
                 if let Some(answer) = self.gate.decide(id, allow, why) {
                     self.stdin.write(answer, out);
                 }
             }
-            Input::Host(HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::InterruptBackgroundTools) => {
+                if self.name == ID && self.stdin.is_open() {
+                    self.background.end_tools(out);
+                }
+            }
         }
     }
 }
@@ -129,8 +143,9 @@ impl Run {
     fn new(launch: &Launch) -> Self {
         let asked = launch.resume.clone();
         Self {
+            name: ID,
             gate: Gate::new(launch.tools.clone(), &launch.cwd),
-            remarks: Remarks::default(),
+            remarks: Some(Remarks::default()),
             servers: Servers::new(launch),
             meter: Meter::new(asked.is_some()),
             asked,
@@ -153,7 +168,7 @@ impl Run {
         let mut events = Vec::new();
         match text(&frame, "type") {
             "assistant" => {
-                self.remarks.spoken(&frame, out);
+                self.spoken(&frame, out);
                 self.transcript
                     .assistant(&frame, &mut self.meter, &mut events);
             }
@@ -180,14 +195,14 @@ impl Run {
                     "thinking_tokens" => out.push(Output::Activity(Activity::Frame)),
                     _ => {}
                 }
-                self.system(&frame, line, &mut events);
+                self.system(&frame, line, &mut events, out);
             }
             "result" => {
                 self.result(&frame, out);
                 return;
             }
             "control_request" if self.gate.takes(&frame, out) => {}
-            "control_request" if self.stdin.is_open() && self.remarks.answer(&frame, out) => {}
+            "control_request" if self.carries_remark(&frame, out) => {}
             "control_request" => match control::answer(&frame) {
                 Some(answer) if self.stdin.is_open() => out.push(Output::Write(answer)),
                 _ => events.push(log(
@@ -207,6 +222,22 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
     }
 
+    /// The model goes on.
+    fn spoken(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        if let Some(remarks) = &mut self.remarks {
+            remarks.spoken(frame, out);
+        }
+        if !frame::is_nested(frame) {
+            self.background.moved_on();
+        }
+    }
+
+    /// True when a remark went with the answer to this request.
+    fn carries_remark(&mut self, frame: &Value, out: &mut Vec<Output>) -> bool {
+        let remarks = self.remarks.as_mut().filter(|_| self.stdin.is_open());
+        remarks.is_some_and(|remarks| remarks.answer(frame, out))
+    }
+
     /// The start of a turn. True when it is in another conversation than the one asked for: nothing has
     /// been done in it yet, so the runner can start anew and say so to the agent.
     fn init(&mut self, frame: &Value, events: &mut Vec<EventBody>) -> bool {
@@ -215,27 +246,35 @@ impl Run {
             return false;
         }
         self.meter.model(text(frame, "model"));
-        self.remarks.begin();
+        if let Some(remarks) = &mut self.remarks {
+            remarks.begin();
+        }
         if self.session.is_none() {
             if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != session) {
+                let name = self.name;
                 self.rejection = Some(format!(
-                    "claude began session {session} where {asked} was asked for"
+                    "{name} began session {session} where {asked} was asked for"
                 ));
                 return true;
             }
             events.push(running(Some(session)));
             let (version, model) = (text(frame, "claude_code_version"), text(frame, "model"));
-            events.push(log(
-                LogLevel::Info,
-                format!("Claude Code {version} with {model}"),
-            ));
+            let title = if self.name == ID { "Claude Code" } else { self.name };
+            let headline = format!("{title} {version} with {model}");
+            events.push(log(LogLevel::Info, headline));
         }
         // A turn may move to a new conversation, as `/clear` does: the newest is the one to resume.
         self.session = Some(session.to_owned());
         false
     }
 
-    fn system(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
+    fn system(
+        &mut self,
+        frame: &Value,
+        line: &str,
+        events: &mut Vec<EventBody>,
+        out: &mut Vec<Output>,
+    ) {
         match text(frame, "subtype") {
             "api_retry" => events.push(log(LogLevel::Warn, retry_notice(frame))),
             "status" => {
@@ -251,7 +290,7 @@ impl Run {
             }
             "permission_denied" => events.push(log(LogLevel::Warn, text(frame, "message"))),
             "background_tasks_changed" => {
-                self.background = Background::read(frame);
+                self.background.changed(frame, out);
             }
             "thinking_tokens" => {}
             _ => events.push(log(LogLevel::Debug, line)),
@@ -302,12 +341,13 @@ impl Run {
         let judgement = self.judge_run(&mut events);
         out.extend(events.into_iter().map(Output::Event));
 
+        let name = self.name;
         let resume = resume_outcome(
             self.asked.as_deref(),
             self.rejection.take().filter(|_| judgement.is_err()),
             self.session.is_some(),
-            "claude began its turn in session",
-            "claude named no session",
+            &format!("{name} began its turn in session"),
+            &format!("{name} named no session"),
         );
         out.push(Output::Done(
             Ending {
@@ -327,7 +367,7 @@ impl Run {
         let judgement = self
             .judgement
             .take()
-            .unwrap_or_else(|| Err(Fault::no_result("claude", self.interrupted)));
+            .unwrap_or_else(|| Err(Fault::no_result(self.name, self.interrupted)));
         match (judgement, &self.rejection) {
             (Ok(output), _) => self.background.check(output, events),
             (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {

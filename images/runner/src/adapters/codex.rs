@@ -1,6 +1,8 @@
 //! Codex over its app-server (protocols, family B): a thread is started or resumed, one turn runs in it, and
 //! `turn/completed` decides. Then stdin is closed and the process ends.
 
+mod baseline;
+mod gate;
 mod items;
 mod launch;
 mod meter;
@@ -10,6 +12,7 @@ mod servers;
 mod steer;
 mod verdict;
 
+pub(super) use baseline::APP_SERVER;
 pub(super) use launch::{session_files, skills};
 
 use std::time::Duration;
@@ -17,6 +20,7 @@ use std::time::Duration;
 use protocol::{FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
+use self::gate::{Gate, Refused, Taken};
 use self::items::Items;
 use self::meter::Meter;
 use self::servers::Awaited;
@@ -42,9 +46,12 @@ const REST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
 const SERVERS_TIMER: TimerId = TimerId(3);
 
+/// Its id.
+const ID: &str = "codex";
+
 /// Codex.
 pub(super) const CODEX: Cli = Cli {
-    id: "codex",
+    id: ID,
     context_file: "AGENTS.md",
     skills,
     session_files,
@@ -71,6 +78,7 @@ fn rejects_thread(words: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Initialize,
+    Hooks,
     Settings,
     Thread,
     Turn,
@@ -81,6 +89,8 @@ enum Call {
 
 /// One run.
 struct Run {
+    /// What it is called.
+    name: &'static str,
     asked: Option<String>,
     model: Option<String>,
     cwd: String,
@@ -89,6 +99,12 @@ struct Run {
     service_tier: Option<String>,
     servers: Option<McpServers>,
     awaited: Awaited,
+    /// Stands before its tools,
+    gate: Gate,
+    /// asks by this server,
+    gate_server: Value,
+    /// and by these hooks, once they are known.
+    hooks: Option<Value>,
     rpc: Client<Call>,
     version: String,
     thread: Option<String>,
@@ -122,11 +138,11 @@ impl Adapter for Run {
                 wait(HANDSHAKE_TIMER, INITIALIZE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
-            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long("codex", bytes), out),
+            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long(self.name, bytes), out),
             Input::Stderr(line) => pipes::stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(HANDSHAKE_TIMER) => {
                 if self.turn.is_none() && self.judgement.is_none() {
-                    self.fail(Fault::late("codex"), out);
+                    self.fail(Fault::late(self.name), out);
                 }
             }
             Input::Timer(REST_TIMER) => {
@@ -147,7 +163,12 @@ impl Adapter for Run {
                 self.interrupt(out);
             }
             Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::Decide { id, allow, why }) => {
+                if let Some((request, taken)) = self.gate.decide(id, allow, why) {
+                    self.answer_gate(&request, taken, out);
+                }
+            }
+            Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
@@ -155,6 +176,7 @@ impl Adapter for Run {
 impl Run {
     fn new(launch: &Launch) -> Self {
         Self {
+            name: ID,
             asked: launch.resume.clone(),
             model: launch.model.clone(),
             cwd: launch.cwd.display().to_string(),
@@ -163,6 +185,13 @@ impl Run {
             service_tier: launch.service_tier.clone(),
             awaited: Awaited::new(launch.mcp.as_ref()),
             servers: launch.mcp.clone(),
+            gate: Gate::new(
+                launch.tools.clone(),
+                &launch.cwd,
+                launch::gate_seconds(launch),
+            ),
+            gate_server: launch::gate_server(launch),
+            hooks: None,
             rpc: Client::new(Version::Unsaid),
             version: String::new(),
             thread: None,
@@ -188,10 +217,17 @@ impl Run {
         match self.rpc.read(line) {
             Incoming::Answer { call, result } => self.answered(call, result, out),
             Incoming::Request { id, method, params } => {
+                let taken = self.gate.takes(&id, &method, &params, out);
+                if taken != Taken::No {
+                    self.answer_gate(&id, taken, out);
+                    return;
+                }
                 let answer = match requests::answer(&method, &params, self.interrupted) {
                     Some(result) => self.rpc.answer(&id, &result),
                     None => {
-                        let message = format!("codex asked for {method}, which is not served here");
+                        let name = self.name;
+                        let message =
+                            format!("{name} asked for {method}, which is not served here");
                         out.push(Output::Event(log(LogLevel::Warn, message)));
                         self.rpc.refuse(&id, &method)
                     }
@@ -228,14 +264,21 @@ impl Run {
                 version.clone_into(&mut self.version);
                 let initialized = self.rpc.notify("initialized", None);
                 self.stdin.write(initialized, out);
-                if self.servers.is_some() {
-                    let params = json!({"cwd": self.cwd, "includeLayers": false});
-                    self.call(Call::Settings, "config/read", &params, out);
+                if self.gate.holds() {
+                    let params = json!({"cwds": [self.cwd]});
+                    self.call(Call::Hooks, "hooks/list", &params, out);
                     wait(HANDSHAKE_TIMER, HANDSHAKE, out);
                 } else {
-                    self.open_thread(&Value::Null, out);
+                    self.read_settings(out);
                 }
             }
+            Call::Hooks => match self.gate.settings(&result) {
+                Ok(hooks) => {
+                    self.hooks = Some(hooks);
+                    self.read_settings(out);
+                }
+                Err(fault) => self.fail(fault, out),
+            },
             Call::Settings => {
                 let settings = result.get("config").unwrap_or(&Value::Null);
                 self.open_thread(settings, out);
@@ -249,12 +292,45 @@ impl Run {
         }
     }
 
+    /// The answer about a tool. Codex tells nothing of one that is refused.
+    fn answer_gate(&mut self, request: &Value, taken: Taken, out: &mut Vec<Output>) {
+        let answer = match taken {
+            Taken::No | Taken::Waits => return,
+            Taken::Answered(answer) => answer,
+            Taken::Refused(answer, refused) => {
+                let Refused {
+                    call,
+                    tool,
+                    input,
+                    why,
+                } = refused;
+                let mut events = Vec::new();
+                self.items.refused(&call, &tool, input, why, &mut events);
+                out.extend(events.into_iter().map(Output::Event));
+                answer
+            }
+        };
+        let line = self.rpc.answer(request, &answer);
+        self.stdin.write(line, out);
+    }
+
+    /// What it finds by itself, where that is to be taken from it; then the thread.
+    fn read_settings(&mut self, out: &mut Vec<Output>) {
+        if self.servers.is_some() {
+            let params = json!({"cwd": self.cwd, "includeLayers": false});
+            self.call(Call::Settings, "config/read", &params, out);
+            wait(HANDSHAKE_TIMER, HANDSHAKE, out);
+        } else {
+            self.open_thread(&Value::Null, out);
+        }
+    }
+
     /// A thread, or the one that is to go on. Without `cwd` and the policies a resumed one would keep its own.
     fn open_thread(&mut self, settings: &Value, out: &mut Vec<Output>) {
         let mut params = json!({
             "cwd": self.cwd,
-            // The pod is the sandbox.
-            "approvalPolicy": "never",
+            // The pod is the sandbox. Under "never" our own server could not ask either.
+            "approvalPolicy": if self.gate.holds() { "on-request" } else { "never" },
             "sandbox": "danger-full-access",
         });
         if let Some(model) = &self.model {
@@ -262,7 +338,11 @@ impl Run {
         }
         if let Some(servers) = &self.servers {
             let found = settings.get("mcp_servers").unwrap_or(&Value::Null);
-            params["config"] = json!({"mcp_servers": servers::table(servers, found)});
+            let gate = self.gate.holds().then_some(&self.gate_server);
+            params["config"]["mcp_servers"] = servers::table(servers, found, gate);
+        }
+        if let Some(hooks) = &self.hooks {
+            params["config"]["hooks"] = hooks.clone();
         }
         let method = match &self.asked {
             Some(thread) => {
@@ -280,18 +360,21 @@ impl Run {
     fn opened(&mut self, result: &Value, out: &mut Vec<Output>) {
         let thread = result.get("thread").map_or("", |thread| text(thread, "id"));
         if thread.is_empty() {
-            let fault = Fault::new(FailureClass::CliCrashed, "codex named no thread");
+            let words = format!("{} named no thread", self.name);
+            let fault = Fault::new(FailureClass::CliCrashed, words);
             self.fail(fault, out);
             return;
         }
         if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != thread) {
-            let words = format!("codex opened thread {thread} where {asked} was asked for");
+            let name = self.name;
+            let words = format!("{name} opened thread {thread} where {asked} was asked for");
             self.reject(words, out);
             return;
         }
         self.thread = Some(thread.to_owned());
         self.meter.model(result);
-        let headline = format!("Codex {} with {}", self.version, text(result, "model"));
+        let title = if self.name == ID { "Codex" } else { self.name };
+        let headline = format!("{title} {} with {}", self.version, text(result, "model"));
         out.push(Output::Event(log(LogLevel::Info, headline)));
         self.begin_with_servers(out);
     }
@@ -346,7 +429,7 @@ impl Run {
             return;
         }
         let class = classify::classify_or(words, FailureClass::CliCrashed);
-        let message = format!("codex refused to begin: {words}");
+        let message = format!("{} refused to begin: {words}", self.name);
         self.fail(Fault::new(class, message), out);
     }
 
@@ -381,14 +464,15 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
         let judgement = self.judgement.take().unwrap_or_else(|| {
             let fault = self.fault.take().filter(|_| !self.interrupted);
-            Err(fault.unwrap_or_else(|| Fault::no_result("codex", self.interrupted)))
+            Err(fault.unwrap_or_else(|| Fault::no_result(self.name, self.interrupted)))
         });
+        let name = self.name;
         let resume = resume_outcome(
             self.asked.as_deref(),
             self.rejection.take(),
             self.thread.is_some(),
-            "codex resumed thread",
-            "codex opened no thread",
+            &format!("{name} resumed thread"),
+            &format!("{name} opened no thread"),
         );
         // A new thread without a turn was never kept.
         let kept = self.asked.is_some() || self.turn.is_some();

@@ -1,7 +1,7 @@
 //! The command line of one run: what the Runtime asks for and what the adapter adds.
 
 use super::flags::{self, Reserved};
-use crate::adapter::{CommandLine, JsonVariable, Launch, LaunchFile};
+use crate::adapter::{CommandLine, JsonVariable, Launch, LaunchFile, LaunchLink};
 use crate::mcp::Values;
 
 /// What an adapter adds.
@@ -27,6 +27,8 @@ pub(super) struct Parts<'a> {
     pub(super) env_json: Option<JsonVariable>,
     /// Files that it reads at its start.
     pub(super) files: Vec<LaunchFile>,
+    /// Links beside them.
+    pub(super) links: Vec<LaunchLink>,
     /// The first frames.
     pub(super) stdin: Vec<u8>,
 }
@@ -67,6 +69,7 @@ impl Parts<'_> {
             env: self.secret_env,
             env_json: self.env_json,
             files: self.files,
+            links: self.links,
             stdin: self.stdin,
             notes,
         }

@@ -315,7 +315,7 @@ impl Run {
 /// An answer, unless it is one of those that stand for a failure.
 fn judged(answer: &str) -> Judgement {
     match classify::of_poisoned_output(answer) {
-        Some(class) => Err(Fault::new(class, answer)),
+        Some(class) => Err(Fault::of_spent(class, answer)),
         None => Ok(answer.to_owned()),
     }
 }

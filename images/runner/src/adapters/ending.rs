@@ -17,6 +17,8 @@ pub(super) struct Fault {
     pub(super) class: FailureClass,
     /// The particulars.
     pub(super) message: String,
+    /// The conversation would end every later turn alike, whatever the class says.
+    spent: bool,
 }
 
 impl Fault {
@@ -25,6 +27,15 @@ impl Fault {
         Self {
             class,
             message: cut(message.into(), limits::MESSAGE_BYTES),
+            spent: false,
+        }
+    }
+
+    /// The fault of a conversation that has come to nothing but these words.
+    pub(super) fn of_spent(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            spent: true,
+            ..Self::new(class, message)
         }
     }
 
@@ -77,16 +88,15 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The result. A conversation that its class of failure spends is retired and not kept.
+    /// The result. A conversation that is spent, by itself or as its class of failure has it, is retired and not kept.
     pub(super) fn result(self) -> AdapterResult {
+        let by_itself = matches!(&self.judgement, Err(fault) if fault.spent);
         let (output, outcome) = match self.judgement {
             Ok(output) => (output, Outcome::Succeeded),
             Err(fault) => (String::new(), failed(fault, self.exit)),
         };
-        let spent = outcome
-            .class()
-            .is_some_and(|class| class.session() == SessionEffect::Retire);
-        let (session, retired) = if spent {
+        let by_class = outcome.class().map(FailureClass::session) == Some(SessionEffect::Retire);
+        let (session, retired) = if by_itself || by_class {
             (None, self.session.or(self.asked).into_iter().collect())
         } else {
             (self.session, Vec::new())
@@ -125,5 +135,34 @@ fn failed(fault: Fault, exit: Option<Exit>) -> Outcome {
         message: fault.message,
         exit_code: exit.and_then(|exit| exit.code),
         signal: exit.and_then(|exit| exit.signal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_is_retired_by_its_class_and_by_words_that_it_would_say_again() {
+        use FailureClass::{ContextOverflow, IterationLimit};
+        for (fault, retired) in [
+            (Fault::new(IterationLimit, "asked 3 times"), false),
+            (Fault::of_spent(IterationLimit, "I reached the limit"), true),
+            (Fault::new(ContextOverflow, "too long"), true),
+        ] {
+            let class = fault.class;
+            let ending = Ending {
+                judgement: Err(fault),
+                exit: None,
+                asked: None,
+                session: Some("s".to_owned()),
+                usage: BTreeMap::new(),
+                resume: ResumeOutcome::NotAsked,
+            };
+            let result = ending.result();
+            assert_eq!(result.outcome.class(), Some(class));
+            assert_eq!(result.session.is_none(), retired, "{class}");
+            assert_eq!(result.retired.len(), usize::from(retired), "{class}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! beside this one that reads its lines.
 
 mod antigravity;
+mod baseline;
 mod codearts;
 mod copilot;
 mod cursor;
@@ -23,10 +24,13 @@ use serde_json::Value;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{cut, log, parse, running};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
-use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
+use crate::adapter::{
+    Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, ResumeOutcome, TimerId,
+};
 use crate::classify;
 
 pub(super) use antigravity::ANTIGRAVITY;
+pub(super) use baseline::JSON_LINES;
 pub(super) use codearts::CODEARTS;
 pub(super) use copilot::COPILOT;
 pub(super) use cursor::CURSOR;
@@ -63,6 +67,8 @@ trait Talk: Send + 'static {
     const NAME: &'static str;
     /// Words on stderr with which it says that it does not know the conversation.
     const LOST: &'static [&'static str];
+    /// False for one that need not say so: a failure before it names a conversation may be that too.
+    const TELLS_LOSS: bool = true;
     /// What has to be said of an end without a result.
     const CAVEAT: &'static str = "";
 
@@ -260,6 +266,14 @@ impl<T: Talk> Run<T> {
             &format!("{name} went on with session"),
             &format!("{name} said nothing of its session"),
         );
+        let resume = match (resume, &judgement) {
+            (ResumeOutcome::Continued(_) | ResumeOutcome::Unknown(_), Err(fault))
+                if self.may_be_lost(fault) =>
+            {
+                ResumeOutcome::Doubtful(fault.message.clone())
+            }
+            (resume, _) => resume,
+        };
         let session = self.talk.session().map(str::to_owned);
         let ending = Ending {
             judgement,
@@ -271,6 +285,16 @@ impl<T: Talk> Run<T> {
             resume,
         };
         out.push(Output::Done(ending.result()));
+    }
+
+    /// True for a failure that may be that of a conversation which the program does not know, and does not say so.
+    fn may_be_lost(&self, fault: &Fault) -> bool {
+        const SAY_NOTHING: [FailureClass; 3] = [
+            FailureClass::CliCrashed,
+            FailureClass::EmptyOutput,
+            FailureClass::Unknown,
+        ];
+        !T::TELLS_LOSS && self.talk.session().is_none() && SAY_NOTHING.contains(&fault.class)
     }
 
     fn judge(&mut self, exit: Option<Exit>) -> Judgement {
@@ -295,7 +319,7 @@ impl<T: Talk> Run<T> {
             Err(Fault::new(FailureClass::CliCrashed, nothing))
         })?;
         match classify::of_poisoned_output(&answer) {
-            Some(class) => Err(Fault::new(class, answer)),
+            Some(class) => Err(Fault::of_spent(class, answer)),
             None => Ok(answer),
         }
     }

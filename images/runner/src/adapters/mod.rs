@@ -10,6 +10,7 @@ mod dsh;
 mod ending;
 mod flags;
 mod frame;
+mod guard;
 mod json_rpc;
 mod lines;
 mod mcp;
@@ -91,6 +92,11 @@ const PROVIDERS: &[&dyn Provider] = &[
     &acp::ZEROCLAW,
     &acp::GENERIC,
     &dsh::DSH,
+    // Of those that are known by no name, by their protocol; ACP's is its generic one.
+    &claude::STREAM_JSON,
+    &codex::APP_SERVER,
+    &pi::RPC,
+    &lines::JSON_LINES,
 ];
 
 /// The provider with this id.
@@ -110,5 +116,14 @@ mod tests {
     fn the_operator_knows_what_can_be_driven() {
         let ids: Vec<_> = PROVIDERS.iter().map(|provider| provider.id()).collect();
         assert_eq!(ids, protocol::providers::ids());
+    }
+
+    #[test]
+    fn the_operator_looks_for_the_program_that_is_started() {
+        for provider in PROVIDERS {
+            let (line, _) = provider.launch(&crate::testing::launch());
+            let named = protocol::programs::of(provider.id()).name;
+            assert_eq!(line.argv[0], named, "{}", provider.id());
+        }
     }
 }

@@ -2,6 +2,8 @@
 //! conversation runs, and the run is over when the agent has come to rest. Then stdin is closed and the process
 //! ends; its exit code is 0 whatever happened.
 
+mod baseline;
+mod gate;
 mod launch;
 mod steer;
 mod talk;
@@ -11,7 +13,9 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
+use self::gate::{Frame, Gate};
 use self::steer::Remarks;
+pub(super) use self::baseline::RPC;
 pub(super) use self::talk::Talk;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
@@ -36,9 +40,12 @@ const HANDSHAKE_TIMER: TimerId = TimerId(0);
 const REST_TIMER: TimerId = TimerId(1);
 const LINGER_TIMER: TimerId = TimerId(2);
 
+/// Its id.
+const ID: &str = "pi";
+
 /// pi.
 pub(super) const PI: Cli = Cli {
-    id: "pi",
+    id: ID,
     context_file: "AGENTS.md",
     skills: launch::skills,
     session_files: launch::session_files,
@@ -49,8 +56,10 @@ pub(super) const PI: Cli = Cli {
     },
     launch: |launch| {
         let run = Run {
+            name: ID,
             asked: launch.resume.clone(),
             message: launch.message.clone(),
+            gate: Gate::new(launch, &launch::gated_folder(launch)),
             ..Run::default()
         };
         (launch::command_line(launch), Box::new(run))
@@ -72,11 +81,17 @@ fn rejects_session(words: &str) -> bool {
 /// One run.
 #[derive(Default)]
 struct Run {
+    /// What it is called.
+    name: &'static str,
     asked: Option<String>,
     message: String,
     session: Option<String>,
     rejection: Option<String>,
     talk: Talk,
+    /// Stands before its tools.
+    gate: Gate,
+    /// It has said how it is.
+    ready: bool,
     /// The prompt was written.
     prompted: bool,
     /// The agent works at it.
@@ -102,7 +117,7 @@ impl Adapter for Run {
                 wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
-            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long("pi", bytes), out),
+            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long(self.name, bytes), out),
             Input::Stderr(line) => {
                 let line = String::from_utf8_lossy(line);
                 pipes::stderr(&line, out);
@@ -112,7 +127,7 @@ impl Adapter for Run {
             }
             Input::Timer(HANDSHAKE_TIMER) => {
                 if !self.prompted && !self.begun {
-                    self.fail(Fault::late("pi"), out);
+                    self.late(out);
                 }
             }
             Input::Timer(REST_TIMER) => {
@@ -132,7 +147,12 @@ impl Adapter for Run {
                 }
             }
             Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::Decide { id, allow, why }) => {
+                if let Some(answer) = self.gate.decide(id, allow, why) {
+                    self.stdin.write(answer, out);
+                }
+            }
+            Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
@@ -162,7 +182,19 @@ impl Run {
             "message_update" => self.talk.piece(&frame, &mut events),
             "message_end" => self.talk.whole(message, &mut events),
             "tool_execution_start" => self.talk.tool(&frame, &mut events),
-            "tool_execution_end" => self.talk.tool_ended(&frame, &mut events),
+            "tool_execution_end" => {
+                self.talk.tool_ended(&frame, &mut events);
+                if let Some(fault) = self.gate.passed_by(&frame) {
+                    out.extend(events.into_iter().map(Output::Event));
+                    self.fail(fault, out);
+                    return;
+                }
+            }
+            "extension_ui_request" if self.stdin.is_open() => match self.gate.takes(&frame, out) {
+                Frame::There => self.prompt(out),
+                Frame::Taken => {}
+                Frame::Other => events.push(log(LogLevel::Debug, line)),
+            },
             "turn_end" => {
                 out.push(Output::Activity(Activity::ModelTurn));
                 self.talk.step(message);
@@ -211,7 +243,8 @@ impl Run {
                 return;
             }
             let command = text(frame, "command");
-            let message = format!("pi refused {command}: {}", text(frame, "error"));
+            let name = self.name;
+            let message = format!("{name} refused {command}: {}", text(frame, "error"));
             if matches!(id, STATE | PROMPT) {
                 let class = classify::classify_or(&message, FailureClass::CliCrashed);
                 self.fail(Fault::new(class, message), out);
@@ -220,19 +253,37 @@ impl Run {
             }
             return;
         }
-        if id == STATE && !self.prompted {
+        if id == STATE && !self.ready {
             let model = data.get("model").map_or("", |model| text(model, "id"));
             out.push(Output::Event(log(
                 LogLevel::Info,
-                format!("pi with {model}"),
+                format!("{} with {model}", self.name),
             )));
             self.opened(text(data, "sessionId"), out);
-            if !self.done {
-                self.prompted = true;
-                let prompt = json!({"id": PROMPT, "type": "prompt", "message": self.message});
-                self.write(&prompt, out);
-            }
+            self.ready = true;
+            self.prompt(out);
         }
+    }
+
+    /// Says what is to be done, once it is known which conversation runs, and that no tool is used without being looked at.
+    fn prompt(&mut self, out: &mut Vec<Output>) {
+        if self.done || !self.ready || self.prompted || !self.gate.stands() {
+            return;
+        }
+        self.prompted = true;
+        let prompt = json!({"id": PROMPT, "type": "prompt", "message": self.message});
+        self.write(&prompt, out);
+    }
+
+    fn late(&mut self, out: &mut Vec<Output>) {
+        let fault = if self.ready {
+            let message = "pi did not load the extension that holds the agent to its tools: it has to be of a version \
+                           that knows --no-extensions and --extension";
+            Fault::new(FailureClass::CliCrashed, message)
+        } else {
+            Fault::late(self.name)
+        };
+        self.fail(fault, out);
     }
 
     /// The conversation is known. Nothing has been done in it yet.
@@ -241,7 +292,8 @@ impl Run {
             return;
         }
         if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != session) {
-            let words = format!("pi opened session {session} where {asked} was asked for");
+            let name = self.name;
+            let words = format!("{name} opened session {session} where {asked} was asked for");
             self.reject(words, out);
             return;
         }
@@ -295,14 +347,15 @@ impl Run {
             if self.ended || self.talk.failed() {
                 return self.talk.judge(self.interrupted);
             }
-            Err(Fault::no_result("pi", self.interrupted))
+            Err(Fault::no_result(self.name, self.interrupted))
         });
+        let name = self.name;
         let resume = resume_outcome(
             self.asked.as_deref(),
             self.rejection.take(),
             self.session.is_some(),
-            "pi went on with session",
-            "pi named no session",
+            &format!("{name} went on with session"),
+            &format!("{name} named no session"),
         );
         // A new conversation without a word was never kept.
         let kept = self.asked.is_some() || self.begun;

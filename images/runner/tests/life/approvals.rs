@@ -188,7 +188,7 @@ async fn who_cannot_be_held_to_it_is_not_run() {
     let outcome = &api.told().results[0].outcome;
     assert_eq!(outcome.class(), Some(FailureClass::PrepareFailed));
     assert!(
-        format!("{outcome:?}").contains("acp cannot be held to the tools"),
+        format!("{outcome:?}").contains("acp cannot be held to the tools of Agent"),
         "{outcome:?}"
     );
     assert!(!pod.at("workspace/work/it").exists());

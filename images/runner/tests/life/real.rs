@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use protocol::providers::{Facts, Held};
 use protocol::{
     EndReason, FailureClass, Outcome, Package, ProviderSession, SessionPolicy, ToolStatus,
 };
@@ -219,6 +220,58 @@ async fn the_model_is_asked_so_often_as_it_may_be() {
     }
 }
 
+/// A command that runs for longer than a tool may is ended by itself, and the turn goes on. One that cannot do that is ended
+/// with the run.
+#[tokio::test]
+async fn a_tool_that_runs_for_too_long_is_ended_and_the_turn_goes_on() {
+    let model = Model::start();
+    for real in installed() {
+        let pod = model.pod();
+        let mut task = real.task(&model, "[scenario:long-command] go");
+        task.timeouts.tool_seconds = 4;
+        let api = Api::serve(task).await;
+        let ended = pod.run(&api).await;
+        let told = api.told();
+        let result = &told.results[0];
+        let said = said(&told.events);
+        if real.provider == "claude" {
+            assert_eq!(result.outcome, Outcome::Succeeded, "{said}\n{}", ended.log);
+            assert_eq!(result.output, "It ended.", "{said}");
+            assert!(said.contains("it has run for too long and is ended"), "{said}");
+        } else {
+            let class = result.outcome.class();
+            assert_eq!(class, Some(FailureClass::ToolTimeout), "{}", ended.log);
+        }
+    }
+}
+
+/// A limit of one task is none of its conversation.
+#[tokio::test]
+async fn after_the_limit_the_conversation_goes_on() {
+    let model = Model::start();
+    for real in installed() {
+        let pod = model.pod();
+        let mut first = real.task(&model, "[scenario:shell] Remember the word lantern4711.");
+        first.options.max_turns = Some(1);
+        let api = Api::serve(first).await;
+        let ended = pod.run(&api).await;
+        let result = api.told().results[0].clone();
+        let class = result.outcome.class();
+        assert_eq!(class, Some(FailureClass::IterationLimit), "{}", ended.log);
+        assert_eq!(result.retired_sessions, [] as [&str; 0]);
+
+        let mut next = real.task(&model, "[scenario:recall] Which word was it?");
+        next.session.resume = result.provider_session.clone();
+        next.session.policy = SessionPolicy::Require;
+        next.session.has_past = true;
+        let api = Api::serve(next).await;
+        let ended = pod.run(&api).await;
+        let second = &api.told().results[0];
+        assert_eq!(second.output, "The word was lantern4711.", "{}", ended.log);
+        assert_eq!(second.provider_session, result.provider_session);
+    }
+}
+
 /// What a run leaves that died before it had written anything: the file is there, and Codex refuses it.
 #[tokio::test]
 async fn a_refused_conversation_is_started_anew_once_and_the_agent_is_told() {
@@ -337,7 +390,8 @@ fn leave(pod: &Pod) {
 async fn a_person_decides_on_a_tool() {
     let model = Model::start();
     for real in installed() {
-        if !protocol::providers::facts(real.provider).is_some_and(|facts| facts.tools.approve) {
+        let approves = |facts: &Facts| facts.tools.approve == Held::Uses;
+        if !protocol::providers::facts(real.provider).is_some_and(approves) {
             continue;
         }
         for allow in [true, false] {

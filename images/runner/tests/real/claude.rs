@@ -5,6 +5,7 @@ use protocol::ToolStatus;
 
 use crate::lab::{Cli, with_lab};
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const CLAUDE: Cli = Cli {
     id: "claude",
@@ -27,6 +28,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 ];
 
 scenarios!(CLAUDE);
+through_the_runner!(CLAUDE);
 scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 
 /// The rewrite arrives in time though the first message follows `initialize` at once.

@@ -3,6 +3,7 @@
 use crate::claude;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const CLAUDE_AGENT: Cli = Cli {
     id: "claude-agent-acp",
@@ -18,3 +19,4 @@ const CLAUDE_AGENT: Cli = Cli {
 };
 
 scenarios!(CLAUDE_AGENT);
+through_the_runner!(CLAUDE_AGENT);

@@ -1,7 +1,9 @@
 //! Codex.
 
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 /// The provider is given as a Runtime would give it: by arguments, with its key in a variable.
 const CODEX: Cli = Cli {
@@ -27,3 +29,5 @@ const CODEX: Cli = Cli {
 
 scenarios!(CODEX);
 scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
+through_the_runner!(CODEX);
+gated!(CODEX);

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const CODEX_ACP: Cli = Cli {
     id: "codex-acp",
@@ -25,3 +26,4 @@ const CODEX_ACP: Cli = Cli {
 };
 
 scenarios!(CODEX_ACP);
+through_the_runner!(CODEX_ACP);

@@ -16,10 +16,14 @@ use runner::adapter::{
 };
 use runner::{adapters, launch_files};
 
+use crate::record::Record;
+
 /// No run takes this long, on a busy machine neither.
 const DEADLINE: Duration = Duration::from_secs(90);
 /// The model's, in a network where nobody else is. The addresses in the programs' settings name it too.
 const PORT: &str = "8080";
+/// The file in which the model says what it was asked for.
+const ASKED: &str = "asked";
 /// Lines that wait for the adapter. A full channel blocks the reader, and with it the program.
 const WAITING_LINES: usize = 256;
 
@@ -52,7 +56,8 @@ pub(crate) struct Cli {
 pub(crate) struct Lab {
     /// The program.
     pub(crate) cli: Cli,
-    program: PathBuf,
+    /// Its path.
+    pub(crate) program: PathBuf,
     used: Option<(&'static str, PathBuf)>,
     folder: tempfile::TempDir,
     model: Child,
@@ -130,6 +135,7 @@ impl Lab {
         for name in ["home", "work"] {
             std::fs::create_dir(folder.path().join(name))?;
         }
+        std::fs::write(folder.path().join(ASKED), "")?;
         for (file, text) in cli.files {
             let path = folder.path().join("home").join(file);
             std::fs::create_dir_all(path.parent().context("a file in a folder")?)?;
@@ -142,6 +148,8 @@ impl Lab {
             .arg(source("../scripted-model/scripted_model.py"))
             .args(["--port", PORT, "--scenarios"])
             .arg(source("tests/real/scenarios.json"))
+            .arg("--asked")
+            .arg(folder.path().join(ASKED))
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdout(Stdio::piped())
             .spawn()
@@ -165,6 +173,22 @@ impl Lab {
             "the scripted model does not listen"
         );
         Ok(lab)
+    }
+
+    /// The process that holds the network.
+    pub(crate) fn model_pid(&self) -> u32 {
+        self.model.id()
+    }
+
+    /// The file with the names of the scenarios that the model was asked for.
+    pub(crate) fn asked_file(&self) -> PathBuf {
+        self.folder.path().join(ASKED)
+    }
+
+    /// The variable that names the other program that it uses.
+    pub(crate) fn used(&self) -> Option<(String, String)> {
+        let (variable, program) = self.used.as_ref()?;
+        Some(((*variable).to_owned(), program.display().to_string()))
     }
 
     /// The files in which the program may keep a conversation, as the adapter says.
@@ -220,9 +244,12 @@ impl Lab {
         options(&mut launch);
         let (line, adapter) = self.cli.provider()?.launch(&launch);
         let _files = launch_files::write(&line.files).map_err(anyhow::Error::msg)?;
+        let record = Record::of(self.cli.id, message);
+        record.told(&line.stdin);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
         Drive {
             process,
+            record,
             adapter,
             stops_by_signal: self.cli.provider()?.ladder().interrupt.is_zero(),
             watch,
@@ -382,6 +409,7 @@ fn read(pipe: impl Read + Send + 'static, kind: fn(Vec<u8>) -> Line, sender: Syn
 /// A run under way: does what the adapter asks for and tells it what happens.
 struct Drive<W> {
     process: Process,
+    record: Record,
     adapter: Box<dyn Adapter>,
     /// Its protocol knows no interrupt.
     stops_by_signal: bool,
@@ -408,7 +436,10 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                 .lines
                 .recv_timeout(next.saturating_duration_since(Instant::now()));
             let result = match (line, timer) {
-                (Ok(Line::Stdout(line)), _) => self.give(Input::Stdout(&line))?,
+                (Ok(Line::Stdout(line)), _) => {
+                    self.record.said(&line);
+                    self.give(Input::Stdout(&line))?
+                }
                 (Ok(Line::Stderr(line)), _) => self.give(Input::Stderr(&line))?,
                 (Err(RecvTimeoutError::Disconnected), _) => {
                     let exit = self.exit()?;
@@ -444,6 +475,7 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                     self.events.push(event);
                 }
                 Output::Write(bytes) => {
+                    self.record.told(&bytes);
                     self.process
                         .stdin
                         .as_mut()

@@ -1,11 +1,25 @@
 //! The adapters against the real programs: no account, no network but a scripted model's. A program that is written
 //! by us would agree with us about everything; these do not. Each has a small file that says how it is given
-//! the model and what is its own; what is asked of all of them stands in [`scenarios`].
+//! the model and what is its own; what is asked of all of them stands in [`scenarios`],
+//! and in [`whole`] where the whole runner is asked.
 
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in `life` use the rest of it")]
+#[path = "../life/api.rs"]
+mod api;
 mod claude;
 mod claude_agent_acp;
 mod codex;
 mod codex_acp;
+mod gated;
+mod inside;
 mod lab;
 mod pi;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in `life` use the rest of it")]
+#[path = "../life/pod.rs"]
+mod pod;
+mod record;
 mod scenarios;
+#[cfg(test)]
+mod whole;

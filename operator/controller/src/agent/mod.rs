@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 use protocol::TaskId;
 
-use crate::catalog::{Catalog, can_run, is_enforced, is_usable};
+use crate::catalog::{Catalog, can_run, is_usable, not_enforced};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kube_writes::KubePoint;
@@ -141,16 +141,21 @@ fn ready(catalog: &Catalog, agent: &Agent) -> Wanted {
     if runtimes.iter().any(|runtime| can_run(agent, runtime)) {
         return want(Status::True, reason::READY, String::new());
     }
-    let held = |runtime: &&Arc<Runtime>| is_usable(runtime) && !is_enforced(agent, runtime);
-    let loose: Vec<_> = runtimes.iter().filter(held).collect();
+    let loose: Vec<_> = runtimes
+        .iter()
+        .filter(|runtime| is_usable(runtime))
+        .filter_map(|runtime| {
+            let lacks = not_enforced(agent, runtime);
+            let (name, provider) = (runtime.name_any(), runtime.spec.driver());
+            (!lacks.is_empty())
+                .then(|| format!("{name} ({provider}) not to {}", lacks.join(", not to ")))
+        })
+        .collect();
     if !loose.is_empty() {
-        let loose = loose
-            .iter()
-            .map(|runtime| format!("{} ({})", runtime.name_any(), runtime.spec.provider));
         let message = format!(
             "It says which tools it may use, and the coding agent of none of its ready Runtimes can be held to that: {}. \
-             Take allow, deny or requireApproval out of its tools, or choose another Runtime; its tasks wait until then.",
-            loose.collect::<Vec<_>>().join(", ")
+             Take that out of its tools, or choose another Runtime; its tasks wait until then.",
+            loose.join("; ")
         );
         return want(Status::False, reason::TOOLS_NOT_ENFORCED, message);
     }

@@ -213,6 +213,18 @@ pub struct RuntimeCard {
     /// Pods at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_pods: Option<u32>,
+    /// The version of its program, where that told it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The models that its program says it can be asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// How many more it named.
+    #[serde(default)]
+    pub models_left_out: u32,
+    /// The words with which it can be told how much a model is to think.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thinking_levels: Vec<String>,
     /// Whether pods can be made.
     pub standing: Standing,
 }

@@ -65,7 +65,7 @@ pub(super) fn judge(
 fn of_answer(dialect: &Dialect, updates: &Updates) -> Judgement {
     let (output, notices) = (updates.answer(), updates.notices());
     if let Some(class) = classify::of_poisoned_output(output) {
-        return Err(Fault::new(class, output));
+        return Err(Fault::of_spent(class, output));
     }
     if gave_up(output) {
         let class = classify::classify_or(output, FailureClass::ProviderServerError);

@@ -27,8 +27,22 @@ const GATED: &[&str] = &[
     "--system-prompt-snapshot",
     "off",
 ];
+/// How it is spoken to.
+pub(super) const PROTOCOL: [&str; 8] = [
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--input-format",
+    "stream-json",
+    "--verbose",
+    "--permission-mode",
+    "bypassPermissions",
+];
+/// Without it the CLI refuses to bypass permissions as root; the pod is the sandbox.
+pub(super) const SANDBOX: (&str, &str) = ("IS_SANDBOX", "1");
+
 /// The frame of the protocol, and the conversation, are ours to choose.
-const RESERVED: &Reserved = &[
+pub(super) const RESERVED: &Reserved = &[
     ("-p", Takes::Nothing),
     ("--print", Takes::Nothing),
     ("--output-format", Takes::Value),
@@ -54,18 +68,8 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         .chain(denied)
         .collect::<Vec<_>>()
         .join(",");
-    let mut args = vec![
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--input-format",
-        "stream-json",
-        "--verbose",
-        "--permission-mode",
-        "bypassPermissions",
-        "--disallowedTools",
-        &disallowed,
-    ];
+    let mut args = PROTOCOL.to_vec();
+    args.extend(["--disallowedTools", disallowed.as_str()]);
     let gated = !launch.tools.is_empty();
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--effort", launch.thinking.as_deref()));
@@ -78,10 +82,7 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // Behind an allow-list telemetry would only run into its time-outs.
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ];
-    if launch.root {
-        // Without it the CLI refuses to bypass permissions as root; the pod is the sandbox.
-        env.push(("IS_SANDBOX", "1"));
-    }
+    env.extend(launch.root.then_some(SANDBOX));
     if let Some(tier) = &launch.service_tier {
         // There is no flag, and no other provider that it knows has tiers.
         env.push(("ANTHROPIC_BEDROCK_SERVICE_TIER", tier));

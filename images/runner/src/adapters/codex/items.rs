@@ -93,6 +93,20 @@ impl Items {
         }
     }
 
+    /// A tool that may not be used.
+    pub(super) fn refused(
+        &mut self,
+        call: &str,
+        tool: &str,
+        input: Value,
+        why: String,
+        events: &mut Vec<EventBody>,
+    ) {
+        self.active = true;
+        self.calls.start(call, tool, input, events);
+        self.calls.end(call, why, ToolStatus::Failed, events);
+    }
+
     /// The run is over.
     pub(super) fn close(&mut self, events: &mut Vec<EventBody>) {
         self.calls.close(events);
@@ -127,6 +141,11 @@ impl Items {
         let at = self.streamed.iter().position(|streamed| streamed == id);
         at.and_then(|at| self.streamed.remove(at)).is_some()
     }
+}
+
+/// True for an item that is the use of a tool.
+pub(super) fn is_use(item: &Value) -> bool {
+    call_of(item).is_some()
 }
 
 /// Name and arguments of the tool that an item is the use of; none for items of other kinds.

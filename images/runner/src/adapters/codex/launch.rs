@@ -1,14 +1,20 @@
 //! How Codex is started, and where it keeps its conversations.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::adapter::{CommandLine, Launch, Place};
+use serde_json::{Value, json};
+
+use super::gate;
+use crate::adapter::{CommandLine, Launch, LaunchLink, Place};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::stores::{self, is_uuid};
+use crate::approvals::CLI_SLACK;
+use crate::mcp::Values;
 
 /// How it is spoken to is ours to choose.
-const RESERVED: &Reserved = &[("--listen", Takes::Value)];
+pub(super) const RESERVED: &Reserved = &[("--listen", Takes::Value)];
 
 /// Settings of ours. They come last, and the last one counts.
 const SETTINGS: &[&str] = &[
@@ -28,6 +34,25 @@ const FAST_OFF: [(&str, &str); 3] = [
     ("--config", "features.fast_mode"),
 ];
 
+/// Settings of ours where it is held to its tools.
+const GATED: &[&str] = &[
+    "features.hooks=true",
+    // Both would run what an agent has written into its home.
+    "allow_login_shell=false",
+    "features.shell_snapshot=false",
+    // The provider runs it by itself: nobody could look at it first.
+    "web_search=\"disabled\"",
+];
+/// What would change them.
+const HOOKS: [(&str, &str); 6] = [
+    ("-c", "hooks"),
+    ("--config", "hooks"),
+    ("-c", "features.hooks"),
+    ("--config", "features.hooks"),
+    ("--disable", "hooks"),
+    ("--enable", "apps"),
+];
+
 /// Folders between the store and a file: year, month, day.
 const DEPTH: u32 = 3;
 
@@ -41,27 +66,112 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     if fast {
         settings.extend(FAST_OFF);
     }
-    let own = if fast {
-        vec!["--enable", "fast_mode"]
-    } else {
-        Vec::new()
-    };
+    let mut own = Vec::new();
+    if fast {
+        own.extend(["--enable", "fast_mode"].map(str::to_owned));
+    }
+    let mut last: Vec<_> = SETTINGS.iter().flat_map(|set| ["-c", set]).collect();
+    let (mut links, mut home) = (Vec::new(), Values::default());
+    if !launch.tools.is_empty() {
+        settings.extend(HOOKS);
+        last.extend(GATED.iter().flat_map(|set| ["-c", set]));
+        own.extend(gate_settings(launch));
+        links = gate_links(launch);
+        let folder = gated_folder(launch).display().to_string();
+        home.0.push(("CODEX_HOME".to_owned(), folder));
+    }
     let parts = Parts {
         program: "codex",
         reserved: RESERVED,
         settings: &settings,
-        own: own.into_iter().map(str::to_owned).collect(),
+        own,
+        links,
+        secret_env: home,
         args: vec!["app-server", "--listen", "stdio://"],
-        last: SETTINGS.iter().flat_map(|set| ["-c", set]).collect(),
+        last,
         env: vec![("NO_COLOR", "1")],
         ..Parts::default()
     };
     parts.line(launch)
 }
 
+/// How long it waits for the answer about a tool.
+pub(super) fn gate_seconds(launch: &Launch) -> u64 {
+    let person = Duration::from_secs(launch.tools.approval_seconds.into());
+    (person + CLI_SLACK).as_secs()
+}
+
+/// Its home where it is held to its tools: a folder in memory, new for each run, so that no setting, hook, rule or server
+/// in it is of the agent.
+fn gated_folder(launch: &Launch) -> PathBuf {
+    launch.private.join(format!("codex-{}", launch.new_session))
+}
+
+/// The server that asks.
+pub(super) fn gate_server(launch: &Launch) -> Value {
+    json!({
+        "command": launch.runner, "args": ["desk"], "enabled": true, "required": true,
+        "tool_timeout_sec": gate_seconds(launch),
+    })
+}
+
+fn gate_settings(launch: &Launch) -> Vec<String> {
+    let hook = toml(&gate::hook(gate_seconds(launch)));
+    let server = toml(&gate_server(launch));
+    let settings = [
+        format!("hooks.PreToolUse=[{hook}]"),
+        format!("mcp_servers.{}={server}", gate::SERVER),
+    ];
+    let words = settings.into_iter().flat_map(|set| ["-c".to_owned(), set]);
+    words.collect()
+}
+
+/// What stays in its usual home: conversations, the login, and the skills that it is given.
+fn gate_links(launch: &Launch) -> Vec<LaunchLink> {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let (folder, usual) = (gated_folder(launch), home_folder(&place));
+    let link = |name: &Path, to: PathBuf, is_folder: bool| LaunchLink {
+        path: folder.join(name),
+        to,
+        folder: is_folder,
+    };
+    let kept = ["sessions", "auth.json"];
+    let kept = kept.map(|name| link(Path::new(name), usual.join(name), name == "sessions"));
+    let skills = launch.skills.iter().filter_map(|skill| {
+        let name = Path::new("skills").join(skill.file_name()?);
+        Some(link(&name, skill.clone(), false))
+    });
+    kept.into_iter().chain(skills).collect()
+}
+
+/// JSON as a value of a setting. There are no nulls in it.
+fn toml(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{name}={}", toml(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
+        }
+        Value::Array(values) => {
+            let values = values.iter().map(toml);
+            format!("[{}]", values.collect::<Vec<_>>().join(","))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
+    }
+}
+
+fn home_folder(place: &Place<'_>) -> PathBuf {
+    stores::folder(place, "CODEX_HOME", ".codex")
+}
+
 /// Where it looks for skills.
 pub(in crate::adapters) fn skills(place: &Place<'_>) -> PathBuf {
-    stores::folder(place, "CODEX_HOME", ".codex").join("skills")
+    home_folder(place).join("skills")
 }
 
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
@@ -69,7 +179,7 @@ pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Ve
     if !is_uuid(session) {
         return Vec::new();
     }
-    let store = stores::folder(place, "CODEX_HOME", ".codex").join("sessions");
+    let store = home_folder(place).join("sessions");
     let ends = [format!("-{session}.jsonl"), format!("-{session}.jsonl.zst")];
     let is_it =
         |name: &str| name.starts_with("rollout-") && ends.iter().any(|end| name.ends_with(end));
@@ -79,7 +189,8 @@ pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Ve
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::Path;
+
+    use protocol::tools::ToolPolicy;
 
     use super::*;
     use crate::testing::{launch, mcp_servers, words};
@@ -136,6 +247,56 @@ mod tests {
         );
         let words = format!("{:?} {:?}", line.argv, line.files);
         assert!(!words.contains("s3cret"), "{words}");
+    }
+
+    #[test]
+    fn with_a_policy_nothing_counts_that_an_agent_could_have_left() {
+        let asked = Launch {
+            tools: ToolPolicy {
+                deny: words(&["Bash"]),
+                approval_seconds: 60,
+                ..ToolPolicy::default()
+            },
+            args: words(&["-c", "hooks.Stop=[]", "--disable", "hooks"]),
+            new_session: "n".to_owned(),
+            runner: "/opt/mooring/runner".into(),
+            skills: vec!["/workspace/home/.codex/skills/memory".into()],
+            ..launch()
+        };
+        let line = command_line(&asked);
+        let words = line.argv.join(" ");
+        let hook = "-c hooks.PreToolUse=[{hooks=[{input={call=\"${tool_use_id}\",cwd=\"${cwd}\",input=\"${tool_input}\",\
+                    tool=\"${tool_name}\"},server=\"mooring_gate\",timeout=660,tool=\"may\",type=\"mcp_tool\"}]}]";
+        let server = "-c mcp_servers.mooring_gate={args=[\"desk\"],command=\"/opt/mooring/runner\",enabled=true,\
+                      required=true,tool_timeout_sec=660}";
+        assert!(words.contains(hook), "{words}");
+        assert!(words.contains(server), "{words}");
+        assert!(words.ends_with(
+            "-c allow_login_shell=false -c features.shell_snapshot=false -c web_search=\"disabled\""
+        ));
+        assert!(!words.contains("Stop") && line.notes.len() == 2, "{words}");
+        let home = (
+            "CODEX_HOME".to_owned(),
+            "/run/mooring/cli/codex-n".to_owned(),
+        );
+        assert_eq!(line.env.0, [home]);
+        let links: Vec<_> = line
+            .links
+            .iter()
+            .map(|link| {
+                (
+                    link.path.display().to_string(),
+                    link.to.display().to_string(),
+                )
+            })
+            .collect();
+        let wanted = ["sessions", "auth.json", "skills/memory"].map(|name| {
+            (
+                format!("/run/mooring/cli/codex-n/{name}"),
+                format!("/workspace/home/.codex/{name}"),
+            )
+        });
+        assert_eq!(links, wanted);
     }
 
     #[test]

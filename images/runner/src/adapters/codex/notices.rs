@@ -6,8 +6,10 @@ use std::time::Duration;
 use protocol::{EventBody, LogLevel};
 use serde_json::Value;
 
+use super::items::is_use;
 use super::{Call, REST_TIMER, Run, verdict, wait};
 use crate::adapter::{Activity, Output};
+use crate::adapters::ending::Fault;
 use crate::adapters::frame::{log, text};
 
 /// `turn/completed` follows the thread's rest within this time.
@@ -31,6 +33,10 @@ impl Run {
         };
         let ours = !foreign && self.turn.as_deref() == Some(turn_id);
         let item = params.get("item").unwrap_or(&Value::Null);
+        if ours && let Some(fault) = self.passed_by(method, params, item) {
+            self.fail(fault, out);
+            return;
+        }
         let mut events = Vec::new();
         if ours && method.starts_with("item/") {
             out.push(Output::Activity(Activity::Frame));
@@ -86,10 +92,25 @@ impl Run {
             | "thread/tokenUsage/updated"
             | "account/rateLimits/updated"
             | "remoteControl/status/changed"
+            | "hook/started"
+            | "hook/completed"
             | "serverRequest/resolved" => {}
             _ => events.push(log(LogLevel::Debug, line)),
         }
         out.extend(events.into_iter().map(Output::Event));
+    }
+
+    /// The end of the run, when a tool is used that nobody has looked at. What an interrupt ended is told in any way.
+    fn passed_by(&self, method: &str, params: &Value, item: &Value) -> Option<Fault> {
+        if self.interrupted {
+            return None;
+        }
+        match method {
+            "hook/completed" => self.gate.hook_ended(params),
+            "item/started" | "item/completed" if is_use(item) => self.gate.passed_by(item),
+            "item/commandExecution/terminalInteraction" => self.gate.typed(params),
+            _ => None,
+        }
     }
 
     fn error(&mut self, params: &Value, events: &mut Vec<EventBody>, out: &mut Vec<Output>) {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use protocol::FailureClass;
 use serde_json::{Map, Value, json};
 
+use super::gate::SERVER;
 use super::{Run, SERVERS_TIMER};
 use crate::adapter::Output;
 use crate::adapters::ending::Fault;
@@ -14,8 +15,9 @@ use crate::adapters::mcp;
 use crate::adapters::pipes::wait;
 use crate::mcp::{At, McpServers, WAIT};
 
-/// The table of servers for a thread's settings; `found` is the one that Codex would use by itself.
-pub(super) fn table(servers: &McpServers, found: &Value) -> Value {
+/// The table of servers for a thread's settings; `found` is the one that Codex would use by itself, and `gate` the server
+/// of ours that asks about tools.
+pub(super) fn table(servers: &McpServers, found: &Value, gate: Option<&Value>) -> Value {
     let found = found.as_object().into_iter().flat_map(Map::keys);
     let mut table: Map<_, _> = found
         .map(|name| (name.clone(), json!({"enabled": false})))
@@ -30,6 +32,9 @@ pub(super) fn table(servers: &McpServers, found: &Value) -> Value {
             }
         };
         table.insert(server.name.clone(), entry);
+    }
+    if let Some(gate) = gate {
+        table.insert(SERVER.to_owned(), gate.clone());
     }
     Value::Object(table)
 }
@@ -106,7 +111,7 @@ mod tests {
     fn what_codex_finds_by_itself_is_switched_off() {
         let found = json!({"own": {"command": "x"}, "files": {"command": "y"}});
         assert_eq!(
-            table(&mcp_servers(), &found),
+            table(&mcp_servers(), &found, None),
             json!({
                 "own": {"enabled": false},
                 "files": {"command": "files", "args": ["--root", "/w"], "env": {"TOKEN": "s3cret-value"}, "enabled": true},
@@ -114,6 +119,12 @@ mod tests {
                 "web": {"url": "https://web/mcp", "http_headers": {"Authorization": "Bearer s3cret-value"}, "enabled": true},
             })
         );
-        assert_eq!(table(&McpServers::default(), &Value::Null), json!({}));
+        assert_eq!(table(&McpServers::default(), &Value::Null, None), json!({}));
+        let gated = table(
+            &McpServers::default(),
+            &found,
+            Some(&json!({"command": "x"})),
+        );
+        assert_eq!(gated[SERVER], json!({"command": "x"}));
     }
 }

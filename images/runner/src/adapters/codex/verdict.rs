@@ -32,7 +32,7 @@ pub(super) fn judge(turn: &Value, answer: (String, bool), interrupted: bool) -> 
 /// The judgement of a turn that ended well, as far as Codex is concerned.
 pub(super) fn of_answer((output, active): (String, bool)) -> Judgement {
     if let Some(class) = classify::of_poisoned_output(&output) {
-        return Err(Fault::new(class, output));
+        return Err(Fault::of_spent(class, output));
     }
     if output.is_empty() && !active {
         return Err(Fault::new(

@@ -103,6 +103,7 @@ struct Antigravity {
 impl Talk for Antigravity {
     const NAME: &'static str = "antigravity";
     const LOST: &'static [&'static str] = &[];
+    const TELLS_LOSS: bool = false;
 
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
         match text(frame, "event") {

@@ -93,6 +93,7 @@ struct Cursor {
 impl Talk for Cursor {
     const NAME: &'static str = "cursor";
     const LOST: &'static [&'static str] = &[];
+    const TELLS_LOSS: bool = false;
     const CAVEAT: &'static str = "; what it did until then may have taken effect";
 
     fn read(&mut self, line: &str) -> Read {

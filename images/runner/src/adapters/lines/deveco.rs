@@ -31,6 +31,7 @@ struct Name;
 
 impl Named for Name {
     const NAME: &'static str = "deveco";
+    const TELLS_LOSS: bool = false;
 }
 
 const RESERVED: &Reserved = &[

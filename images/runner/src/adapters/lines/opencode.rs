@@ -1,9 +1,10 @@
-//! opencode (1.18.33), by its `run`.
+//! opencode (1.18.33), by its `run`, and what is known of its second version.
 
 use std::collections::BTreeMap;
 use std::iter;
 use std::marker::PhantomData;
 
+use protocol::programs::Version;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus, limits};
 use serde_json::{Map, Value, json};
 
@@ -19,6 +20,8 @@ use crate::adapters::mcp;
 use crate::classify;
 use crate::mcp::{At, McpServers};
 
+/// From here on it knows other flags.
+const SECOND: Version = Version(2, 0, 0);
 /// Failed calls of the model without any progress after which it would go on trying for ever.
 const ATTEMPTS: u32 = 6;
 
@@ -33,11 +36,15 @@ pub(in crate::adapters) const OPENCODE: Cli = Cli {
     launch: |launch| {
         let talk = Opencode::<Name>::new(launch);
         let run = Run::new(talk, launch.resume.clone());
-        (command_line(launch), Box::new(run))
+        let line = match launch.version >= Some(SECOND) {
+            true => second_line(launch),
+            false => command_line(launch),
+        };
+        (line, Box::new(run))
     },
 };
 
-const RESERVED: &Reserved = &[
+pub(super) const RESERVED: &Reserved = &[
     ("--format", Takes::Value),
     ("--dir", Takes::Value),
     ("--variant", Takes::Value),
@@ -56,6 +63,13 @@ const RESERVED: &Reserved = &[
     ("--thinking", Takes::Nothing),
 ];
 
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("NO_COLOR", "1"),
+    ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
+    ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
+    ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
+];
+
 fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["run", "--format", "json", "--auto"];
     // Failures that it tries again without a word stand in its log.
@@ -68,16 +82,39 @@ fn command_line(launch: &Launch) -> CommandLine {
         reserved: RESERVED,
         args,
         env_json: launch.mcp.as_ref().map(servers),
-        env: vec![
-            ("NO_COLOR", "1"),
-            ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
-            ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-            ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
-        ],
+        env: ENVIRONMENT.to_vec(),
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()
     };
     parts.line(launch)
+}
+
+/// Of the second version no program could be had: this is from descriptions. It has lost flags, and how much the model
+/// thinks is a part of that one's name. It takes no configuration from variables, and so no servers.
+fn second_line(launch: &Launch) -> CommandLine {
+    let model = match (&launch.model, &launch.thinking) {
+        (Some(model), Some(level)) => Some(format!("{model}#{level}")),
+        (model, _) => model.clone(),
+    };
+    let mut args = vec!["run", "--format", "json", "--dangerously-skip-permissions"];
+    args.extend(option("--model", model.as_deref()));
+    args.extend(option("--session", launch.resume.as_deref()));
+    let parts = Parts {
+        program: "opencode",
+        reserved: RESERVED,
+        args,
+        env: ENVIRONMENT.to_vec(),
+        stdin: launch.message.clone().into_bytes(),
+        ..Parts::default()
+    };
+    let mut line = parts.line(launch);
+    if let (None, Some(level)) = (&launch.model, &launch.thinking) {
+        line.notes.push(log(
+            LogLevel::Warn,
+            format!("opencode can be told of thinkingLevel {level} with a model alone: it is left out"),
+        ));
+    }
+    line
 }
 
 /// Its configuration, in a variable of its own: a file would lie on the volume.
@@ -104,6 +141,8 @@ pub(super) fn servers(servers: &McpServers) -> JsonVariable {
 pub(super) trait Named: Default + Send + 'static {
     /// Its name.
     const NAME: &'static str;
+    /// It is known to say so when it does not know a conversation.
+    const TELLS_LOSS: bool = true;
 }
 
 #[derive(Default)]
@@ -144,6 +183,7 @@ struct Step {
 impl<N: Named> Talk for Opencode<N> {
     const NAME: &'static str = N::NAME;
     const LOST: &'static [&'static str] = &["Session not found"];
+    const TELLS_LOSS: bool = N::TELLS_LOSS;
 
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
         self.attempts = 0;
@@ -297,12 +337,16 @@ impl<N: Named> Opencode<N> {
             text(data, "message"),
             text(error, "message"),
             text(error, "name"),
+            // As the second version has it.
+            text(error, "type"),
         ];
         let words = words.into_iter().find(|words| !words.is_empty());
         let words = words.unwrap_or("it told of an error without a word");
         let status = u16::try_from(count(data, "statusCode")).ok();
         let of_status = status.and_then(classify::of_status);
-        let of_name = (text(error, "name") == "ContextOverflowError")
+        let names = [text(error, "name"), text(error, "type")];
+        let of_name = names
+            .contains(&"ContextOverflowError")
             .then_some(FailureClass::ContextOverflow);
         let class = classify::classify_or(
             words,

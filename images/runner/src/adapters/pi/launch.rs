@@ -1,10 +1,11 @@
 //! How pi is started, and where it keeps its conversations.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use protocol::{EventBody, LogLevel};
 use serde_json::{Map, Value, json};
 
+use super::gate::EXTENSION;
 use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
@@ -12,7 +13,7 @@ use crate::adapters::stores::{self, is_uuid};
 use crate::mcp::{At, McpServers, Values};
 
 /// How it is spoken to, and the conversation, are ours to choose.
-const RESERVED: &Reserved = &[
+pub(super) const RESERVED: &Reserved = &[
     ("--mode", Takes::Value),
     ("--thinking", Takes::Value),
     ("-p", Takes::Nothing),
@@ -27,6 +28,18 @@ const RESERVED: &Reserved = &[
     ("--resume", Takes::Nothing),
 ];
 
+/// Those that would bring something before our gate, or past it.
+const GATED: &Reserved = &[
+    ("-e", Takes::Value),
+    ("--extension", Takes::Value),
+    ("-ne", Takes::Nothing),
+    ("--no-extensions", Takes::Nothing),
+    ("-a", Takes::Nothing),
+    ("--approve", Takes::Nothing),
+    ("-na", Takes::Nothing),
+    ("--no-approve", Takes::Nothing),
+];
+
 /// Flags that take a value.
 const VALUES: &[&str] = &[
     "--mode",
@@ -37,6 +50,7 @@ const VALUES: &[&str] = &[
     "--models",
     "--session",
     "--session-id",
+    "--session-dir",
     "--name",
     "-n",
     "--tools",
@@ -63,19 +77,48 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--thinking", launch.thinking.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
-    let (files, secret_env) = launch
-        .mcp
-        .as_ref()
-        .map_or_else(Default::default, |servers| {
-            let (file, values) = servers_file(launch, servers);
-            (vec![file], values)
-        });
+    let gated = !launch.tools.is_empty();
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let usual = folder(&place);
+    let settings = if gated {
+        gated_folder(launch)
+    } else {
+        usual.clone()
+    };
+    let (mut files, mut secret_env) =
+        launch
+            .mcp
+            .as_ref()
+            .map_or_else(Default::default, |servers| {
+                let (file, values) = servers_file(&settings, servers);
+                (vec![file], values)
+            });
+    let mut own = Vec::new();
+    let mut reserved = RESERVED.to_vec();
+    if gated {
+        let (more, words) = gate(launch, &settings, &usual);
+        files.extend(more);
+        own = words;
+        reserved.extend(GATED);
+        let variables = [
+            ("PI_CODING_AGENT_DIR", settings.display().to_string()),
+            // What was kept of an extension elsewhere is not ours.
+            ("JITI_FS_CACHE", "false".to_owned()),
+        ];
+        let variables = variables.map(|(name, value)| (name.to_owned(), value));
+        secret_env.0.extend(variables);
+    }
     let parts = Parts {
         program: "pi",
         files,
         secret_env,
-        reserved: RESERVED,
+        reserved: &reserved,
         args,
+        own,
         // Behind an allow-list a look for updates would only run into its time-out.
         env: vec![("NO_COLOR", "1"), ("PI_OFFLINE", "1")],
         ..Parts::default()
@@ -85,6 +128,58 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     line.argv = argv;
     line.notes.extend(notes);
     line
+}
+
+/// Where its settings lie.
+fn folder(place: &Place<'_>) -> PathBuf {
+    stores::folder(place, "PI_CODING_AGENT_DIR", ".pi/agent")
+}
+
+/// The same where it is held to its tools: a folder in memory, new for each run, so that nothing in it is of the agent.
+pub(super) fn gated_folder(launch: &Launch) -> PathBuf {
+    launch.private.join(format!("pi-{}", launch.new_session))
+}
+
+/// What puts our gate before its tools, and keeps away what would be run without being asked for: extensions, settings,
+/// logins and servers in the home and in the working directory. Its conversations stay in their usual place.
+fn gate(launch: &Launch, settings: &Path, usual: &Path) -> (Vec<LaunchFile>, Vec<String>) {
+    let file = |name: &str, content: &str| LaunchFile {
+        path: settings.join(name),
+        content: content.as_bytes().to_vec(),
+        secret: true,
+    };
+    let mut files = vec![file("gate.js", EXTENSION)];
+    let models = launch.env.variables().get("PI_MODELS");
+    if let Some(models) = models.filter(|models| !models.is_empty()) {
+        files.push(file("models.json", models));
+    }
+    let sessions = usual.join("sessions").join(of_directory(&launch.cwd));
+    let path = |path: PathBuf| path.display().to_string();
+    let mut words = vec![
+        "--no-extensions".to_owned(),
+        "--no-skills".to_owned(),
+        "--no-prompt-templates".to_owned(),
+        "--no-themes".to_owned(),
+        "--no-approve".to_owned(),
+        "--session-dir".to_owned(),
+        path(sessions),
+        "--extension".to_owned(),
+        path(settings.join("gate.js")),
+    ];
+    if launch.mcp.is_some() {
+        words.extend(["--extension".to_owned(), "builtin:mcp".to_owned()]);
+    }
+    for skill in &launch.skills {
+        words.extend(["--skill".to_owned(), path(skill.clone())]);
+    }
+    (files, words)
+}
+
+/// The name that pi gives the folder for conversations in this directory.
+fn of_directory(cwd: &Path) -> String {
+    let words = cwd.display().to_string();
+    let words = words.strip_prefix('/').unwrap_or(&words);
+    format!("--{}--", words.replace(['/', '\\', ':'], "-"))
 }
 
 /// Arguments of Runtime and Agent that pi would take for a part of the prompt are left out.
@@ -113,7 +208,7 @@ fn without_words(argv: Vec<String>) -> (Vec<String>, Vec<EventBody>) {
 
 /// The file in which pi looks for MCP servers; it lies on the volume, so it names variables instead of values. It is
 /// the whole set: what the agent put there itself goes.
-fn servers_file(launch: &Launch, servers: &McpServers) -> (LaunchFile, Values) {
+fn servers_file(settings: &Path, servers: &McpServers) -> (LaunchFile, Values) {
     let mut values = Vec::new();
     let mut named = |given: &Values| {
         let pairs = given.0.iter().map(|(name, value)| {
@@ -136,13 +231,8 @@ fn servers_file(launch: &Launch, servers: &McpServers) -> (LaunchFile, Values) {
         (server.name.clone(), entry)
     });
     let content = json!({"mcpServers": entries.collect::<Map<_, _>>()});
-    let place = Place {
-        home: &launch.home,
-        cwd: &launch.cwd,
-        env: launch.env.variables(),
-    };
     let file = LaunchFile {
-        path: stores::folder(&place, "PI_CODING_AGENT_DIR", ".pi/agent").join("mcp.json"),
+        path: settings.join("mcp.json"),
         content: content.to_string().into_bytes(),
         // A later run without a list must not find it.
         secret: true,
@@ -152,7 +242,7 @@ fn servers_file(launch: &Launch, servers: &McpServers) -> (LaunchFile, Values) {
 
 /// Where it looks for skills.
 pub(in crate::adapters) fn skills(place: &Place<'_>) -> PathBuf {
-    stores::folder(place, "PI_CODING_AGENT_DIR", ".pi/agent").join("skills")
+    folder(place).join("skills")
 }
 
 /// The file in which `session` lies. Its name begins with the time at which the conversation did.
@@ -160,7 +250,7 @@ pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
     if !is_uuid(session) {
         return Vec::new();
     }
-    let store = stores::folder(place, "PI_CODING_AGENT_DIR", ".pi/agent").join("sessions");
+    let store = folder(place).join("sessions");
     let end = format!("_{session}.jsonl");
     stores::look(&store, DEPTH, &format!("{session}.jsonl"), |name| {
         name.ends_with(&end)
@@ -170,7 +260,8 @@ pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-    use std::path::Path;
+
+    use protocol::tools::ToolPolicy;
 
     use super::*;
     use crate::testing::{launch, mcp_servers, words};
@@ -236,6 +327,38 @@ mod tests {
             line.env.0,
             values.map(|(name, value)| (name.to_owned(), value.to_owned()))
         );
+    }
+
+    #[test]
+    fn with_a_policy_nothing_counts_that_an_agent_could_have_left() {
+        let asked = Launch {
+            tools: ToolPolicy {
+                deny: words(&["bash"]),
+                ..ToolPolicy::default()
+            },
+            args: words(&["-e", "./theirs.js", "--provider", "x"]),
+            custom_args: words(&["--approve", "--extension=theirs.js"]),
+            new_session: "n".to_owned(),
+            mcp: Some(mcp_servers()),
+            skills: vec!["/workspace/home/.pi/agent/skills/memory".into()],
+            ..launch()
+        };
+        let line = command_line(&asked);
+        assert_eq!(
+            line.argv.join(" "),
+            "pi --mode rpc --provider x --no-extensions --no-skills --no-prompt-templates --no-themes --no-approve \
+             --session-dir /workspace/home/.pi/agent/sessions/--workspace-work-- \
+             --extension /run/mooring/cli/pi-n/gate.js --extension builtin:mcp \
+             --skill /workspace/home/.pi/agent/skills/memory"
+        );
+        assert_eq!(line.notes.len(), 3);
+        let files: Vec<_> = line.files.iter().map(|file| file.path.clone()).collect();
+        let wanted = ["mcp.json", "gate.js"].map(|name| gated_folder(&asked).join(name));
+        assert_eq!(files, wanted);
+        let folder = ("PI_CODING_AGENT_DIR", "/run/mooring/cli/pi-n");
+        let set = line.env.0.iter();
+        let mut set = set.map(|(name, value)| (name.as_str(), value.as_str()));
+        assert!(set.any(|pair| pair == folder), "{:?}", line.env.0);
     }
 
     #[test]

@@ -189,7 +189,7 @@ fn class(words: &str) -> FailureClass {
 
 fn answer(words: &str, active: bool) -> Judgement {
     if let Some(class) = classify::of_poisoned_output(words) {
-        return Err(Fault::new(class, words));
+        return Err(Fault::of_spent(class, words));
     }
     if words.is_empty() && !active {
         return Err(Fault::new(

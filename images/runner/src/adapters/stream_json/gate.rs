@@ -3,41 +3,27 @@
 //! Permissions are bypassed, so the CLI asks nobody by itself; but it calls our hook before every tool, and waits for the
 //! answer. What a person approved is given back as the tool's input: nothing else runs, whatever was changed meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use protocol::FailureClass;
-use protocol::tools::{Folders, Judgement, ToolPolicy};
+use protocol::tools::{Judgement, ToolPolicy};
 use serde_json::{Value, json};
 
 use super::control;
 use crate::adapter::Output;
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{flag, list, text};
+use crate::adapters::guard::{Guard, Held};
 
-/// Calls that are told apart. A turn with more of them ends: nobody could say any more that each was looked at.
-const CALLS: usize = 16_384;
+/// Approvals that are remembered.
+const APPROVED: usize = 16_384;
 
 /// The gate of one run. Without a policy it is open and sees nothing.
 #[derive(Debug, Default)]
 pub(in crate::adapters) struct Gate {
-    policy: ToolPolicy,
-    /// The working directory.
-    work: String,
-    /// Questions that wait, by the id of the CLI's request.
-    open: BTreeMap<String, Held>,
-    /// Calls that came by here.
-    seen: BTreeSet<String>,
+    guard: Guard<Way>,
     /// What a person approved, by the call. Asked about it in another way, the CLI hears the same.
     approved: BTreeMap<String, Value>,
-}
-
-/// A use of a tool that waits for its answer.
-#[derive(Debug)]
-struct Held {
-    way: Way,
-    call: String,
-    input: Value,
 }
 
 /// In which way the CLI asks.
@@ -51,8 +37,7 @@ impl Gate {
     /// For one run in this working directory.
     pub(in crate::adapters) fn new(policy: ToolPolicy, work: &Path) -> Self {
         Self {
-            policy,
-            work: work.to_string_lossy().into_owned(),
+            guard: Guard::new(policy, work),
             ..Self::default()
         }
     }
@@ -64,46 +49,28 @@ impl Gate {
             return false;
         };
         let (id, call, tool, input) = (asked.id, asked.call, asked.tool, asked.input);
-        if self.seen.len() < CALLS {
-            self.seen.insert(call.to_owned());
-        }
         let input = control::in_foreground(Some(input)).unwrap_or_else(|| input.clone());
         let held = Held {
             way: asked.way,
             call: call.to_owned(),
             input,
         };
-        let folders = Folders {
-            work: &self.work,
-            now: asked.now.unwrap_or(&self.work),
-        };
-        match self.policy.judge(tool, &held.input, folders) {
-            Judgement::Allow => false,
-            Judgement::Deny(why) => {
-                out.push(Output::Write(held.answer(id, false, Some(&why))));
-                true
-            }
+        let refused = match self.guard.judge(call, tool, &held.input, asked.now) {
+            Judgement::Allow => return false,
+            Judgement::Deny(why) => Some((held, why)),
             Judgement::Ask(_) if self.approved.get(call) == Some(&held.input) => {
-                out.push(Output::Write(held.answer(id, true, None)));
-                true
+                out.push(Output::Write(answer(&held, id, true, None)));
+                None
             }
-            // The one that waits keeps its place.
-            Judgement::Ask(_) if self.open.contains_key(id) => {
-                let why = Some("a request with this id waits for its answer already");
-                out.push(Output::Write(held.answer(id, false, why)));
-                true
-            }
-            Judgement::Ask(why) => {
-                out.push(Output::Ask {
-                    id: id.to_owned(),
-                    tool: tool.to_owned(),
-                    input: held.input.clone(),
-                    why: Some(why),
-                });
-                self.open.insert(id.to_owned(), held);
-                true
-            }
+            Judgement::Ask(why) => self.guard.ask(id, tool, why, held, out).map(|held| {
+                let why = "a request with this id waits for its answer already";
+                (held, why.to_owned())
+            }),
+        };
+        if let Some((held, why)) = refused {
+            out.push(Output::Write(answer(&held, id, false, Some(&why))));
         }
+        true
     }
 
     /// The answer for the CLI, of a question that waits.
@@ -113,9 +80,9 @@ impl Gate {
         allow: bool,
         why: Option<&str>,
     ) -> Option<Vec<u8>> {
-        let held = self.open.remove(id)?;
-        let answer = held.answer(id, allow, why);
-        if allow && self.approved.len() < CALLS {
+        let held = self.guard.decided(id)?;
+        let answer = answer(&held, id, allow, why);
+        if allow && self.approved.len() < APPROVED {
             self.approved.insert(held.call, held.input);
         }
         Some(answer)
@@ -123,34 +90,21 @@ impl Gate {
 
     /// The CLI takes a question back.
     pub(in crate::adapters) fn cancelled(&mut self, frame: &Value, out: &mut Vec<Output>) {
-        let id = text(frame, "request_id");
-        if self.open.remove(id).is_some() {
-            out.push(Output::Withdrawn { id: id.to_owned() });
-        }
+        self.guard.withdraw(text(frame, "request_id"), out);
     }
 
     /// Looks for tools in a `user` frame that were used without having come by here: then nothing holds an agent to its
     /// tools any more. One that failed has done something too, but for those that the CLI itself did not begin.
     pub(in crate::adapters) fn passed_by(&self, frame: &Value) -> Option<Fault> {
-        if self.policy.is_empty() {
-            return None;
-        }
         let message = frame.get("message").unwrap_or(&Value::Null);
-        let unseen = list(message, "content").iter().find(|block| {
-            text(block, "type") == "tool_result"
-                && !not_begun(block)
-                && !self.seen.contains(text(block, "tool_use_id"))
-        })?;
-        let call = text(unseen, "tool_use_id");
-        let message = format!(
-            "a tool was used without being looked at first (call {call}), so the agent cannot be held to its tools: look \
-             for what turns its hooks off"
-        );
-        Some(Fault::new(FailureClass::CliCrashed, message))
+        let results = list(message, "content").iter();
+        results
+            .filter(|block| text(block, "type") == "tool_result" && !not_begun(block))
+            .find_map(|block| self.guard.passed(text(block, "tool_use_id")))
     }
 
     fn asked<'f>(&self, frame: &'f Value) -> Option<Asked<'f>> {
-        if self.policy.is_empty() {
+        if !self.guard.holds() {
             return None;
         }
         let id = frame.get("request_id").and_then(Value::as_str)?;
@@ -201,21 +155,19 @@ fn not_begun(block: &Value) -> bool {
     flag(block, "is_error") && words.is_some_and(|words| !words.starts_with("Error calling tool"))
 }
 
-impl Held {
-    fn answer(&self, id: &str, allow: bool, why: Option<&str>) -> Vec<u8> {
-        let why = why.unwrap_or("it may not be used");
-        let response = match (self.way, allow) {
-            (Way::Hook, true) => json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": self.input,
-            }}),
-            (Way::Hook, false) => json!({"hookSpecificOutput": {
-                "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why,
-            }}),
-            (Way::Permission, true) => json!({"behavior": "allow", "updatedInput": self.input}),
-            (Way::Permission, false) => json!({"behavior": "deny", "message": why}),
-        };
-        control::success(id, &response)
-    }
+fn answer(held: &Held<Way>, id: &str, allow: bool, why: Option<&str>) -> Vec<u8> {
+    let why = why.unwrap_or("it may not be used");
+    let response = match (held.way, allow) {
+        (Way::Hook, true) => json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": held.input,
+        }}),
+        (Way::Hook, false) => json!({"hookSpecificOutput": {
+            "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": why,
+        }}),
+        (Way::Permission, true) => json!({"behavior": "allow", "updatedInput": held.input}),
+        (Way::Permission, false) => json!({"behavior": "deny", "message": why}),
+    };
+    control::success(id, &response)
 }
 
 #[cfg(test)]

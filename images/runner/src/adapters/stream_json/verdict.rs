@@ -61,7 +61,7 @@ fn answer(frame: &Value, turn: &Turn) -> Judgement {
         result => result,
     };
     if let Some(class) = classify::of_poisoned_output(output) {
-        return Err(Fault::new(class, output));
+        return Err(Fault::of_spent(class, output));
     }
     if output.is_empty() && !turn.active {
         return Err(Fault::new(

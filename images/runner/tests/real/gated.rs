@@ -1,0 +1,270 @@
+//! What holds a real program to its Agent's tools, in the hands of the whole runner: what may not be used does nothing, and
+//! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
+
+use anyhow::{Result, ensure};
+use protocol::tools::ToolPolicy;
+use protocol::{EventBody, Outcome, Package, ToolStatus};
+
+use crate::api::{Api, Told, said};
+use crate::lab::Lab;
+use crate::pod::{Ended, Pod};
+use crate::whole::{now, pod, run, task};
+
+/// One test for each scenario, of a program that is held to all that is said.
+macro_rules! gated {
+    ($cli:ident) => {
+        $crate::gated::gated!($cli:
+            a_tool_that_is_denied_does_nothing
+            a_tool_that_is_not_allowed_does_nothing
+            a_person_decides_on_each_use
+            only_what_is_named_is_asked_about
+            what_an_agent_left_undoes_nothing
+        );
+    };
+    ($cli:ident: $($scenario:ident)*) => {
+        $(
+            #[test]
+            fn $scenario() -> anyhow::Result<()> {
+                $crate::lab::with_lab($cli, $crate::gated::$scenario)
+            }
+        )*
+    };
+}
+pub(crate) use gated;
+
+/// The file that a command of the model's would make.
+const MADE: &str = "workspace/work/made";
+
+/// What the program calls its shell, and another tool of it that does no harm.
+fn names(lab: &Lab) -> (&'static str, &'static str) {
+    match lab.cli.id {
+        "pi" => ("bash", "read"),
+        "codex" => ("Bash", "apply_patch"),
+        _ => ("Bash", "Read"),
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A task whose model first says something and then makes the file.
+fn touches(lab: &Lab, policy: ToolPolicy) -> Package {
+    let mut package = task(
+        lab,
+        "do: run echo be''fore\ndo: run touch made\ndo: answer Over.\n",
+    );
+    package.agent.tools = Some(ToolPolicy {
+        approval_seconds: 600,
+        ..policy
+    });
+    package
+}
+
+fn results(told: &Told) -> Vec<(String, Option<ToolStatus>)> {
+    let result = |event: &protocol::Event| {
+        if let EventBody::ToolResult { output, status, .. } = &event.body {
+            Some((output.clone(), *status))
+        } else {
+            None
+        }
+    };
+    told.events.iter().filter_map(result).collect()
+}
+
+/// The run came to its end, and each tool did as is said here.
+fn ended_with(told: &Told, ended: &Ended, wanted: &[ToolStatus]) -> Result<()> {
+    let result = &told.results[0];
+    let context = || format!("{result:?}\n{}\n{}", said(&told.events), ended.log);
+    ensure!(result.outcome == Outcome::Succeeded, "{}", context());
+    ensure!(result.output == "Over.", "{}", context());
+    let how: Vec<_> = results(told).into_iter().map(|(_, how)| how).collect();
+    let wanted: Vec<_> = wanted.iter().copied().map(Some).collect();
+    ensure!(how == wanted, "{how:?}\n{}", context());
+    Ok(())
+}
+
+pub(crate) fn a_tool_that_is_denied_does_nothing(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let policy = ToolPolicy {
+        deny: words(&[names(lab).0]),
+        ..ToolPolicy::default()
+    };
+    let (told, ended) = run(&pod, touches(lab, policy))?;
+    ended_with(&told, &ended, &[ToolStatus::Failed; 2])?;
+    assert!(!pod.at(MADE).exists());
+    assert!(told.asked.is_empty());
+    Ok(())
+}
+
+pub(crate) fn a_tool_that_is_not_allowed_does_nothing(lab: &Lab) -> Result<()> {
+    let (shell, other) = names(lab);
+    let echo = format!("{shell}(echo:*)");
+    let pod = pod(lab)?;
+    let policy = ToolPolicy {
+        allow: words(&[other, &echo]),
+        ..ToolPolicy::default()
+    };
+    let (told, ended) = run(&pod, touches(lab, policy))?;
+    ended_with(&told, &ended, &[ToolStatus::Completed, ToolStatus::Failed])?;
+    assert!(results(&told)[0].0.contains("before"));
+    assert!(!pod.at(MADE).exists());
+    Ok(())
+}
+
+pub(crate) fn a_person_decides_on_each_use(lab: &Lab) -> Result<()> {
+    for allow in [true, false] {
+        let pod = pod(lab)?;
+        let policy = ToolPolicy {
+            require_approval: words(&[names(lab).0]),
+            ..ToolPolicy::default()
+        };
+        let package = touches(lab, policy);
+        now(async {
+            let api = Api::serve(package).await;
+            let running = pod.start(&api);
+            for number in 1..=2 {
+                let told = api
+                    .until("a question", |told| {
+                        told.asked.len() == number || !told.results.is_empty()
+                    })
+                    .await;
+                ensure!(told.results.is_empty(), "{}", said(&told.events));
+                let asked = &told.asked[number - 1];
+                let command = if number == 1 {
+                    "echo be''fore"
+                } else {
+                    "touch made"
+                };
+                assert_eq!(asked.input["command"], command, "{asked:?}");
+                assert!(!pod.at(MADE).exists(), "it waits");
+                let decided = number == 1 || allow;
+                api.decide(number as u128, decided, Some("as ada says"));
+            }
+            let ended = running.end().await;
+            let told = api.told();
+            let second = if allow {
+                ToolStatus::Completed
+            } else {
+                ToolStatus::Failed
+            };
+            ended_with(&told, &ended, &[ToolStatus::Completed, second])?;
+            assert_eq!(pod.at(MADE).exists(), allow);
+            // Why it may not is said to the model.
+            let output = &results(&told)[1].0;
+            assert_eq!(
+                output.contains("denied by ada: as ada says"),
+                !allow,
+                "{output}"
+            );
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+pub(crate) fn only_what_is_named_is_asked_about(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let policy = ToolPolicy {
+        require_approval: words(&[&format!("{}(touch:*)", names(lab).0)]),
+        ..ToolPolicy::default()
+    };
+    let package = touches(lab, policy);
+    now(async {
+        let api = Api::serve(package).await;
+        let running = pod.start(&api);
+        let told = api.until("a question", |told| !told.asked.is_empty()).await;
+        assert_eq!(told.asked[0].input["command"], "touch made");
+        api.decide(1, true, None);
+        let ended = running.end().await;
+        let told = api.told();
+        ended_with(&told, &ended, &[ToolStatus::Completed; 2])?;
+        assert!(pod.at(MADE).exists() && told.asked.len() == 1);
+        Ok(())
+    })
+}
+
+/// What an agent could have written in a task before: each of it would run a command without a tool, or let one past.
+pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
+    for gated in [true, false] {
+        let pod = pod(lab)?;
+        let ran = pod.at("workspace/ran");
+        std::fs::create_dir(&ran)?;
+        let left = leave(lab, &pod)?;
+        let mut package = touches(lab, ToolPolicy::default());
+        package.agent.tools = gated.then(|| ToolPolicy {
+            require_approval: words(&["nothing"]),
+            approval_seconds: 600,
+            ..ToolPolicy::default()
+        });
+        let (told, ended) = run(&pod, package)?;
+        ended_with(&told, &ended, &[ToolStatus::Completed; 2])?;
+        for name in left {
+            // Without a list of tools it is the agent's own affair: so the trap is a real one.
+            assert_eq!(
+                ran.join(name).exists(),
+                !gated,
+                "{name}\n{}",
+                said(&told.events)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Lays the traps; the names of those that show that they were run.
+fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
+    let run = |name: &str| format!("touch {}", pod.at("workspace/ran").join(name).display());
+    let (files, names) = match lab.cli.id {
+        "pi" => {
+            let extension = |name: &str| {
+                let path = pod.at("workspace/ran").join(name);
+                format!(
+                    "require('node:fs').writeFileSync({path:?}, ''); module.exports = () => {{}};"
+                )
+            };
+            let settings = serde_json::json!({
+                "shellCommandPrefix": run("prefix"), "defaultProjectTrust": "always",
+                "retry": {"enabled": false},
+            });
+            let server = serde_json::json!({"mcpServers": {"left": {
+                "command": "sh", "args": ["-c", run("server")], "exposure": "direct"}}});
+            let files = vec![
+                (
+                    "home/.pi/agent/extensions/left.js",
+                    extension("home-extension"),
+                ),
+                ("work/.pi/extensions/left.js", extension("work-extension")),
+                ("home/.pi/agent/settings.json", settings.to_string()),
+                ("home/.pi/agent/mcp.json", server.to_string()),
+            ];
+            (
+                files,
+                vec!["home-extension", "work-extension", "prefix", "server"],
+            )
+        }
+        "codex" => {
+            let command = |name: &str| format!("[\"sh\", \"-c\", {:?}]", run(name));
+            let server = |name: &str| {
+                format!(
+                    "[mcp_servers.{name}]\ncommand = \"sh\"\nargs = [\"-c\", {:?}]\n",
+                    run(name)
+                )
+            };
+            let settings = format!("notify = {}\n{}", command("notify"), server("server"));
+            let files = vec![
+                ("home/.codex/config.toml", settings),
+                ("work/.codex/config.toml", server("work-server")),
+                ("home/.bash_profile", run("profile")),
+            ];
+            (files, vec!["notify", "server", "profile"])
+        }
+        other => anyhow::bail!("nothing is known to be left for {other}"),
+    };
+    for (file, text) in files {
+        let path = pod.at("workspace").join(file);
+        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        std::fs::write(path, text)?;
+    }
+    Ok(names)
+}

@@ -1,0 +1,82 @@
+//! What goes on in the model's network, for tests that give a program to the whole runner.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::lab::{Cli, Lab};
+
+/// Nothing that is waited for takes this long, on a busy machine neither.
+const PATIENCE: Duration = Duration::from_secs(120);
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+impl Cli {
+    /// How the program counts these tokens: input, output, from the cache.
+    pub(crate) fn counted(self, (input, output, cached): (u64, u64, u64)) -> (u64, u64, u64) {
+        match self.id {
+            // It tells no tokens of the cache.
+            "gemini" => (input + cached, output, 0),
+            _ => (input, output, cached),
+        }
+    }
+}
+
+impl Lab {
+    /// The program's command inside the network. Nothing stands between the runner and it: `nsenter` becomes the program.
+    pub(crate) fn inside(&self) -> Vec<String> {
+        let network = format!("--net=/proc/{}/ns/net", self.model_pid());
+        let program = self.program.display().to_string();
+        vec!["nsenter".to_owned(), network, "--".to_owned(), program]
+    }
+
+    /// Names of the processes that are in the network beside the model: those of the program, wherever they went.
+    pub(crate) fn at_work(&self) -> Result<Vec<String>> {
+        let model = self.model_pid();
+        let network = std::fs::read_link(format!("/proc/{model}/ns/net"))?;
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let process = entry?.path();
+            // A process may end while it is looked at.
+            let inside = std::fs::read_link(process.join("ns/net")).is_ok_and(|net| net == network);
+            if let (true, Some((name, pid, parent))) = (inside, stat(&process))
+                && pid != model
+                && parent != model
+            {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// True once the model was asked for an answer of this scenario.
+    pub(crate) fn asked(&self, scenario: &str) -> Result<bool> {
+        let asked = std::fs::read_to_string(self.asked_file())?;
+        Ok(asked.lines().any(|line| line == scenario))
+    }
+
+    /// Waits until something is so; nothing tells when it changes.
+    pub(crate) async fn until(
+        &self,
+        what: &str,
+        mut is_so: impl FnMut() -> Result<bool>,
+    ) -> Result<()> {
+        let began = Instant::now();
+        while !is_so()? {
+            if began.elapsed() > PATIENCE {
+                bail!("waited in vain: {what}; at work: {:?}", self.at_work()?);
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+}
+
+/// Name, id and parent of a process.
+fn stat(process: &Path) -> Option<(String, u32, u32)> {
+    let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+    let (pid, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let parent = rest.split(' ').nth(1)?;
+    Some((name.to_owned(), pid.parse().ok()?, parent.parse().ok()?))
+}
