@@ -69,6 +69,7 @@ both! {
         assert_eq!((&cause["unchanged"], &cause["lastRun"]), (&json!(false), &Value::Null));
         let whole = package.to_string();
         assert!(!whole.contains("behind the third door"), "{whole}");
+        println!("the package of a task that a comment woke: {} bytes", whole.len());
         assert!(whole.len() < 4096, "{} bytes: {whole}", whole.len());
 
         let agent = Voice::agent(&bed, attempt).await;
