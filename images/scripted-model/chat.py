@@ -5,13 +5,18 @@ import time
 
 import messages as anthropic
 from messages import pieces
-from responses import ERRORS
+from responses import ERRORS, STATUSES
 from scenario import recall, text_of
 
+__all__ = ["STATUSES", "as_messages", "error", "events", "message"]
 
-def error(status):
+OVERFLOW = "This model's maximum context length is 128000 tokens. However, your messages resulted in 130112 tokens. Please reduce the length of the messages."
+
+
+def error(name):
     """The body of an error, in the API's own words."""
-    kind, code, message = ERRORS[status]
+    kind, code, message = ERRORS[name]
+    message = OVERFLOW if name == "overflow" else message
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 

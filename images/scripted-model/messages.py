@@ -13,17 +13,22 @@ ERRORS = {
     "429": ("rate_limit_error", "This request would exceed your account's rate limit. Please try again later."),
     "500": ("api_error", "Internal server error"),
     "529": ("overloaded_error", "Overloaded"),
+    "quota": ("invalid_request_error", "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."),
+    "overflow": ("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum"),
 }
 
+# The statuses of errors that are not called by theirs.
+STATUSES = {"quota": 400, "overflow": 400}
 
-def error(status):
+
+def error(name):
     """The body of an error, in the API's own words."""
-    kind, message = ERRORS[status]
+    kind, message = ERRORS[name]
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 # What some agents call their shell.
-OTHER_NAMES = {"Bash": ("run_shell_command",)}
+OTHER_NAMES = {"Bash": ("run_shell_command", "terminal", "exec")}
 
 
 def call(tool, request):
@@ -43,7 +48,16 @@ def call(tool, request):
         arguments["description"] = "Scripted command"
     if "content" in tool:
         arguments["content"] = tool["content"]
+    for required in (offered.get("input_schema") or {}).get("required") or []:
+        arguments.setdefault(required, filled(known.get(required) or {}))
     return name, arguments
+
+
+def filled(schema):
+    """A value for an argument of which a scenario knows nothing."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    return {"boolean": False, "integer": 1, "number": 1, "array": [], "object": {}}.get(str(schema.get("type")).lower(), "scripted")
 
 
 def blocks(turn, request, number):

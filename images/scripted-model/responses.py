@@ -17,12 +17,17 @@ ERRORS = {
     "429": ("tokens", "rate_limit_exceeded", "Rate limit reached for scripted on requests per min. Please try again in 1s."),
     "500": ("server_error", None, "The server had an error while processing your request. Sorry about that!"),
     "529": ("server_error", None, "The engine is currently overloaded, please try again later"),
+    "quota": ("insufficient_quota", "insufficient_quota", "You exceeded your current quota, please check your plan and billing details."),
+    "overflow": ("invalid_request_error", "context_length_exceeded", "Your input exceeds the context window of this model. Please adjust your input and try again."),
 }
 
+# The statuses of errors that are not called by theirs.
+STATUSES = {"quota": 429, "overflow": 400}
 
-def error(status):
+
+def error(name):
     """The body of an error, in the API's own words."""
-    kind, code, message = ERRORS[status]
+    kind, code, message = ERRORS[name]
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 

@@ -6,8 +6,10 @@ message picks the turn. A message may also spell the turns out itself, in lines 
 count also where they are quoted. A request that offers no tools while the scenario uses some is a side request (a title, a
 summary) and is answered with `side_text`.
 """
+import collections
 import json
 import re
+import threading
 
 LINE = re.compile(r"^(?:> ?)*(do|remember): ?(.*)$", re.MULTILINE)
 MARKER = re.compile(r"\[scenario:([A-Za-z0-9_.-]+)\]")
@@ -66,9 +68,20 @@ class Scenarios:
         with open(path, encoding="utf-8") as file:
             self.by_name = json.load(file)
         self.side_text = self.by_name.pop("side_text", "side")
+        self.lock = threading.Lock()
+        self.asked = collections.Counter()
 
     def turn(self, request):
-        """The name of the scenario that a request asks for, and the turn that answers it."""
+        """The name of the scenario that a request asks for, and the turn that answers it. A turn with `then` is played
+        once; that which stands there answers whoever asks again."""
+        name, turn = self.scripted(request)
+        if "then" not in turn:
+            return name, turn
+        with self.lock:
+            self.asked[name] += 1
+            return name, turn if self.asked[name] == 1 else turn["then"]
+
+    def scripted(self, request):
         name, results, script, words = "default", 0, None, []
         for who, text in said(request.get("messages") or []):
             markers = MARKER.findall(text) if who == "user" else []

@@ -2,12 +2,15 @@
 """A model endpoint that plays answers from a script, so that a real agent's CLI can be driven with no account.
 
 It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`), the OpenAI Responses API
-(`POST …/v1/responses`) and Chat Completions (`POST …/v1/chat/completions`). `GET /__log` gives back every request so far,
-credentials masked, so that a test can assert what the CLI sent. Standard library only.
+(`POST …/v1/responses`), Chat Completions (`POST …/v1/chat/completions`) and Gemini's (`POST …/models/M:generateContent`,
+`:streamGenerateContent`). `GET /__log` gives back every request so far, credentials masked, so that a test can assert what the
+CLI sent; with `--asked FILE` the name of each scenario is added to that file as it is asked for. Standard library only.
 """
 import argparse
 import json
+import re
 import signal
+import socket
 import sys
 import threading
 import time
@@ -15,11 +18,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import chat
+import gemini
 import messages
 import responses
 from scenario import Scenarios
 
-SECRET = {"authorization", "x-api-key", "cookie", "proxy-authorization"}
+SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie", "proxy-authorization"}
 # A test asks some dozens of times; whoever asks for ever must not fill the memory.
 MOST_ENTRIES = 10_000
 
@@ -53,6 +57,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     scenarios = None
+    asked = None
     log = Log()
 
     def log_message(self, *_):
@@ -88,6 +93,12 @@ class Handler(BaseHTTPRequestHandler):
             return self.play(chat, chat.as_messages(request))
         if route.endswith("/responses"):
             return self.play(responses, responses.as_messages(request))
+        if route.endswith(":countTokens"):
+            self.log.add(self, request)
+            return self.answer(200, {"totalTokens": max(1, len(raw) // 4)})
+        of_model = re.search(r"/models/([^/:]+):(generate|streamGenerate)Content$", route)
+        if of_model:
+            return self.play(gemini, gemini.as_messages(request, of_model.group(1), of_model.group(2) != "generate"))
         self.log.add(self, request)
         return self.answer(404, messages.error("404"))
 
@@ -95,10 +106,18 @@ class Handler(BaseHTTPRequestHandler):
         scenario, turn = self.scenarios.turn(request)
         # Written down before the answer, so that a client that is killed leaves its request.
         number = self.log.add(self, request, scenario)
+        if self.asked:
+            with open(self.asked, "a", encoding="utf-8") as file:
+                file.write("%s\n" % scenario)
         time.sleep(turn.get("delay_ms", 0) / 1000)
         if "error" in turn:
-            return self.answer(int(turn["error"]), api.error(turn["error"]))
+            name = turn["error"]
+            return self.answer(api.STATUSES.get(name) or int(name), api.error(name))
         if not request.get("stream"):
+            if "hangs_after" in turn:
+                threading.Event().wait()
+            if "breaks_after" in turn:
+                return self.break_off()
             return self.answer(200, api.message(turn, request, number))
         return self.stream(turn, api.events(turn, request, number))
 
@@ -107,7 +126,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream; charset=utf-8")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
-        for name, data in events:
+        for sent, (name, data) in enumerate(events):
+            if sent == turn.get("hangs_after"):
+                threading.Event().wait()
+            if sent == turn.get("breaks_after"):
+                return self.break_off()
             data = data if isinstance(data, str) else json.dumps(data)
             head = "event: %s\n" % name if name else ""
             frame = ("%sdata: %s\n\n" % (head, data)).encode()
@@ -116,6 +139,11 @@ class Handler(BaseHTTPRequestHandler):
             time.sleep(turn.get("chunk_delay_ms", 0) / 1000)
         self.wfile.write(b"0\r\n\r\n")
         self.wfile.flush()
+
+    def break_off(self):
+        """Closes the connection, whatever was promised."""
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
 
     def answer(self, status, body):
         data = b"" if body is None else json.dumps(body).encode()
@@ -143,7 +171,9 @@ def main():
     parser.add_argument("--scenarios", required=True, help="the JSON file with the script")
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any free port")
+    parser.add_argument("--asked", help="a file to which the name of each scenario is added when it is asked for")
     arguments = parser.parse_args()
+    Handler.asked = arguments.asked
     Handler.scenarios = Scenarios(arguments.scenarios)
     # As process 1 of a container it would not die of a polite signal otherwise.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 use crate::api::{Api, KEY, TOKEN};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The directory of a pod and what its volume keeps.
 pub(crate) struct Pod {
@@ -190,6 +190,11 @@ pub(crate) fn fake() -> &'static str {
 
 /// A first task with this prompt.
 pub(crate) fn package(prompt: &str) -> Package {
+    package_of(vec![fake().to_owned()], prompt)
+}
+
+/// The same, of another program.
+pub(crate) fn package_of(command: Vec<String>, prompt: &str) -> Package {
     Package {
         attempt: AttemptId {
             task: TaskId(uuid::Uuid::from_u128(7)),
@@ -209,7 +214,8 @@ pub(crate) fn package(prompt: &str) -> Package {
         runtime: RuntimeBrief {
             name: "claude".into(),
             provider: "claude".into(),
-            command: vec![fake().to_owned()],
+            version: None,
+            command,
             launch_prefix: Vec::new(),
             args: Vec::new(),
         },

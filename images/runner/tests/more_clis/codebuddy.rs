@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const CODEBUDDY: Cli = Cli {
     id: "codebuddy",
@@ -21,3 +22,4 @@ const CODEBUDDY: Cli = Cli {
 };
 
 scenarios!(CODEBUDDY);
+through_the_runner!(CODEBUDDY);

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const COPILOT: Cli = Cli {
     id: "copilot",
@@ -33,3 +34,4 @@ scenarios!(COPILOT:
     failures_of_the_provider_have_their_class
     its_skills_are_known_to_it
 );
+through_the_runner!(COPILOT);

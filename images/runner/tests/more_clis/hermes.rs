@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
 const HERMES: Cli = Cli {
@@ -27,3 +28,4 @@ scenarios!(HERMES:
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
 );
+through_the_runner!(HERMES);

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
 const KIMI: Cli = Cli {
@@ -44,3 +45,4 @@ scenarios!(KIMI:
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
 );
+through_the_runner!(KIMI);

@@ -1,17 +1,34 @@
 //! The adapters against more real programs, as in `real`: large ones, and some that take their time to give up. They are
 //! a layer of their own, which `cargo verify clis` and `cargo verify --all` run.
 
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in `life` use the rest of it")]
+#[path = "../life/api.rs"]
+mod api;
 mod codebuddy;
 mod copilot;
+mod gemini;
 mod hermes;
+#[path = "../real/inside.rs"]
+mod inside;
 mod kimi;
 #[path = "../real/lab.rs"]
 mod lab;
 mod omp;
 mod openclaw;
 mod opencode;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in `life` use the rest of it")]
+#[path = "../life/pod.rs"]
+mod pod;
 mod qoder;
 mod qwen;
+#[path = "../real/record.rs"]
+mod record;
 #[expect(dead_code, reason = "the tests in `real` use the rest of it")]
 #[path = "../real/scenarios.rs"]
 mod scenarios;
+mod vibe;
+#[cfg(test)]
+#[path = "../real/whole.rs"]
+mod whole;

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own files.
 const OMP: Cli = Cli {
@@ -31,3 +32,4 @@ scenarios!(OMP:
     it_can_be_interrupted_while_it_answers
     its_skills_are_known_to_it
 );
+through_the_runner!(OMP);

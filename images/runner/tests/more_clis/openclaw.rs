@@ -5,6 +5,7 @@ use protocol::{FailureClass, Outcome};
 use runner::adapter::ResumeOutcome;
 
 use crate::lab::{Cli, Lab, with_lab, word};
+use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
 const OPENCLAW: Cli = Cli {
@@ -70,3 +71,4 @@ fn a_failure_of_the_provider_has_its_class() -> Result<()> {
         Ok(())
     })
 }
+through_the_runner!(OPENCLAW);

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
 const OPENCODE: Cli = Cli {
@@ -31,3 +32,4 @@ scenarios!(OPENCODE:
     failures_of_the_provider_have_their_class
     its_skills_are_known_to_it
 );
+through_the_runner!(OPENCODE);

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
 
 const QWEN: Cli = Cli {
     id: "qwen",
@@ -34,3 +35,4 @@ scenarios!(QWEN:
     it_can_be_interrupted_while_it_answers
     its_skills_are_known_to_it
 );
+through_the_runner!(QWEN);
