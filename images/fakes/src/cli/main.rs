@@ -4,12 +4,14 @@
 
 mod acp;
 mod antigravity;
+mod app_server;
 mod arguments;
 mod cursor;
 mod dsh;
 mod input;
 mod opencode;
 mod play;
+mod rpc;
 mod store;
 
 use std::io::{self, Read as _, Write as _};
@@ -23,10 +25,14 @@ fn main() -> ExitCode {
     let given: Vec<String> = given.collect();
     let ended = match name.as_str() {
         "antigravity" => antigravity::run(&given),
+        "app-server" => app_server::run(&given),
         "codearts" => opencode::run(&opencode::CODEARTS, &given),
         "cursor" => cursor::run(&given),
         "dsh" => dsh::run(&given),
         "deveco" => opencode::run(&opencode::DEVECO, &given),
+        "json-lines" => opencode::run(&opencode::ANY, &given),
+        "opencode" => opencode::run(&opencode::SECOND, &given),
+        "rpc" => rpc::run(&given),
         _ => match acp::AGENTS.iter().find(|agent| agent.name == name) {
             Some(agent) => acp::run(agent, &given),
             None => complain(&format!("there is no {name:?} here")).map(|()| 2),

@@ -45,7 +45,33 @@ pub(crate) const DEVECO: Relative = Relative {
     needs: &["PWD"],
 };
 
+/// Any other that speaks alike.
+pub(crate) const ANY: Relative = Relative {
+    program: "json-lines",
+    known: Known {
+        values: &["--format", "--dir", "--model", "--variant", "--session"],
+        switches: &["--dangerously-skip-permissions"],
+    },
+    approval: "--dangerously-skip-permissions",
+    prompt_is_argument: false,
+    needs: &["PWD"],
+};
+
+/// The second version of opencode itself.
+pub(crate) const SECOND: Relative = Relative {
+    program: "opencode",
+    known: Known {
+        values: &["--format", "--model", "--session"],
+        switches: &["--dangerously-skip-permissions"],
+    },
+    approval: "--dangerously-skip-permissions",
+    prompt_is_argument: false,
+    needs: &["PWD"],
+};
+
 struct Talker {
+    /// It is the second version.
+    second: bool,
     session: String,
     in_step: bool,
 }
@@ -78,6 +104,7 @@ pub(crate) fn run(relative: &Relative, arguments: &[String]) -> io::Result<u8> {
         return complain("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found").map(|()| 1);
     };
     let mut talker = Talker {
+        second: program == SECOND.program,
         session: conversation.id.clone(),
         in_step: false,
     };
@@ -134,9 +161,10 @@ impl Voice for Talker {
             0 => json!({"status": "completed", "input": input, "output": output}),
             _ => json!({"status": "error", "input": input, "error": output}),
         };
+        let id = if self.second { "id" } else { "callID" };
         self.part(
             "tool_use",
-            &json!({"type": "tool", "tool": "bash", "callID": call, "state": state}),
+            &json!({"type": "tool", "tool": "bash", id: call, "state": state}),
         )?;
         self.finish("tool-calls")
     }
@@ -146,7 +174,10 @@ impl Voice for Talker {
             self.finish("stop")?;
             return Ok(0);
         };
-        let error = json!({"name": "APIError", "data": {"message": words, "isRetryable": false}});
+        let error = match self.second {
+            true => json!({"type": "APIError", "message": words}),
+            false => json!({"name": "APIError", "data": {"message": words, "isRetryable": false}}),
+        };
         write(
             &json!({"type": "error", "timestamp": 0, "sessionID": self.session, "error": error}),
         )?;

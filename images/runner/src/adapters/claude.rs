@@ -4,6 +4,7 @@
 mod background;
 mod baseline;
 mod launch;
+mod retry;
 mod servers;
 mod steer;
 
@@ -16,6 +17,7 @@ use protocol::{EventBody, FailureClass, LogLevel};
 use serde_json::Value;
 
 use self::background::Background;
+use self::retry::{retry_notice, retrying};
 use self::servers::{AGAIN_TIMER, LATE_TIMER, Servers};
 use self::steer::Remarks;
 use super::Cli;
@@ -160,6 +162,13 @@ impl Run {
         }
     }
 
+    fn title(&self) -> &'static str {
+        match self.name {
+            ID => "Claude Code",
+            name => name,
+        }
+    }
+
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
         let Some(frame) = frame::parse(line) else {
             no_frame(line, out);
@@ -259,8 +268,7 @@ impl Run {
             }
             events.push(running(Some(session)));
             let (version, model) = (text(frame, "claude_code_version"), text(frame, "model"));
-            let title = if self.name == ID { "Claude Code" } else { self.name };
-            let headline = format!("{title} {version} with {model}");
+            let headline = format!("{} {version} with {model}", self.title());
             events.push(log(LogLevel::Info, headline));
         }
         // A turn may move to a new conversation, as `/clear` does: the newest is the one to resume.
@@ -382,29 +390,4 @@ impl Run {
             (fault, _) => fault,
         }
     }
-}
-
-fn retrying(frame: &Value) -> Activity {
-    let status = u16::try_from(frame::count(frame, "error_status")).unwrap_or_default();
-    let words = text(frame, "error");
-    let class = classify::of_status(status);
-    // Without a status no answer came.
-    Activity::Retrying(
-        class.unwrap_or_else(|| classify::classify_or(words, FailureClass::ProviderNetwork)),
-    )
-}
-
-fn retry_notice(frame: &Value) -> String {
-    let count = |key| frame::count(frame, key);
-    let status = match count("error_status") {
-        0 => String::new(),
-        status => format!("{status} "),
-    };
-    format!(
-        "the provider failed ({status}{}); retry {} of {} in {} ms",
-        text(frame, "error"),
-        count("attempt"),
-        count("max_retries"),
-        count("retry_delay_ms"),
-    )
 }

@@ -13,12 +13,12 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
+pub(super) use self::baseline::RPC;
 use self::gate::{Frame, Gate};
 use self::steer::Remarks;
-pub(super) use self::baseline::RPC;
 pub(super) use self::talk::Talk;
 use super::Cli;
-use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::ending::{Closing, Fault, Judgement};
 use super::frame::{count, cut, flag, log, parse, running, text};
 use super::pipes::{self, Stdin, no_frame, wait};
 use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
@@ -350,24 +350,19 @@ impl Run {
             Err(Fault::no_result(self.name, self.interrupted))
         });
         let name = self.name;
-        let resume = resume_outcome(
-            self.asked.as_deref(),
-            self.rejection.take(),
-            self.session.is_some(),
-            &format!("{name} went on with session"),
-            &format!("{name} named no session"),
-        );
-        // A new conversation without a word was never kept.
-        let kept = self.asked.is_some() || self.begun;
-        let ending = Ending {
+        let closing = Closing {
             judgement,
             exit,
             asked: self.asked.take(),
-            session: self.session.take().filter(|_| kept),
+            session: self.session.take(),
+            rejection: self.rejection.take(),
+            // A new conversation without a word was never kept.
+            begun: self.begun,
             usage: self.talk.usage(),
-            resume,
+            continued: format!("{name} went on with session"),
+            unknown: format!("{name} named no session"),
         };
-        out.push(Output::Done(ending.result()));
+        out.push(Output::Done(closing.result()));
     }
 }
 

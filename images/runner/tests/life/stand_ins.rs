@@ -129,6 +129,42 @@ async fn a_conversation_that_is_said_to_be_unknown_is_begun_anew() {
     }
 }
 
+/// They say nothing of a conversation that they do not know, they end: that may be what it is, so they are tried once
+/// without it.
+#[tokio::test]
+async fn an_end_without_a_word_may_be_a_conversation_that_is_gone() {
+    for provider in ["antigravity", "cursor"] {
+        let gone = || protocol::ProviderSession {
+            provider: provider.to_owned(),
+            id: "gone-1".to_owned(),
+        };
+        let asked = |script: &str| {
+            let mut asked = task(provider, script);
+            asked.session.resume = Some(gone());
+            asked.session.has_past = true;
+            asked
+        };
+        let (told, result) = run(&Pod::new(), asked("do: answer Here.")).await;
+        assert_eq!(result.outcome, Outcome::Succeeded, "{provider}");
+        assert_eq!(result.output, "Here.", "{provider}");
+        assert_ne!(result.provider_session, Some(gone()), "{provider}");
+        assert_eq!(result.resumed.provider.answer, Answer::Unknown);
+        let anew = said(&told.events).matches("the turn starts anew").count();
+        assert_eq!(anew, 1, "{provider}");
+
+        // What ends without a word then too has another reason, and nothing is given up.
+        let mut broken = asked("do: answer Here.");
+        broken.runtime.command = vec!["false".to_owned()];
+        let (told, result) = run(&Pod::new(), broken).await;
+        let class = result.outcome.class();
+        assert_eq!(class, Some(FailureClass::CliCrashed), "{provider}");
+        assert_eq!(result.provider_session, Some(gone()), "{provider}");
+        assert_eq!(result.retired_sessions, [] as [&str; 0], "{provider}");
+        let anew = said(&told.events).matches("the turn starts anew").count();
+        assert_eq!(anew, 1, "{provider}");
+    }
+}
+
 #[tokio::test]
 async fn failures_have_their_class() {
     for (provider, _) in ALL {

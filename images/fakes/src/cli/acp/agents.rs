@@ -81,6 +81,12 @@ const USUAL: Agent = Agent {
 
 /// All of them.
 pub(crate) const AGENTS: &[Agent] = &[
+    // Any other.
+    Agent {
+        name: "acp",
+        first: &[],
+        ..USUAL
+    },
     Agent {
         name: "hermes",
         version: "0.19.0",

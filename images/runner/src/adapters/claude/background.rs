@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn what_runs_for_too_long_is_brought_to_the_background_and_ended_there() {
-        let listed = json!({"tasks": [{"task_id": "t1", "task_type": "local_bash", "description": "tail"}]});
+        let listed =
+            json!({"tasks": [{"task_id": "t1", "task_type": "local_bash", "description": "tail"}]});
         let none = json!({"tasks": []});
         let requests = |out: &[Output]| -> Vec<Value> {
             let written = out.iter().filter_map(|output| {

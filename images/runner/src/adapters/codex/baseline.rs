@@ -15,9 +15,13 @@ pub(in crate::adapters) const APP_SERVER: Cli = Cli {
     skills: |place| place.home.join(".agents/skills"),
     session_files: |_, _| Vec::new(),
     launch: |launch| {
+        let without_servers = Launch {
+            mcp: None,
+            ..launch.clone()
+        };
         let run = Run {
             name: ID,
-            ..Run::new(launch)
+            ..Run::new(&without_servers)
         };
         (command_line(launch), Box::new(run))
     },

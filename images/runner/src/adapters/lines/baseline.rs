@@ -1,8 +1,8 @@
 //! Programs that are known by no name and run a turn per process as opencode's `run` does. They get the first version's
 //! arguments, which its relatives have kept, and nothing that is read from one program's log or settings.
 
-use super::opencode::{Named, OPENCODE, Opencode, RESERVED};
 use super::Run;
+use super::opencode::{Named, OPENCODE, Opencode, RESERVED};
 use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};

@@ -111,7 +111,9 @@ fn second_line(launch: &Launch) -> CommandLine {
     if let (None, Some(level)) = (&launch.model, &launch.thinking) {
         line.notes.push(log(
             LogLevel::Warn,
-            format!("opencode can be told of thinkingLevel {level} with a model alone: it is left out"),
+            format!(
+                "opencode can be told of thinkingLevel {level} with a model alone: it is left out"
+            ),
         ));
     }
     line

@@ -1,0 +1,191 @@
+//! Programs that are known by no name: one of each family, under a name of its own, driven by that family's baseline. And
+//! what rests on a version that is known.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use protocol::{
+    Answer, EventBody, FailureClass, McpPlace, McpServer, Outcome, Package, ProviderSession,
+    SessionPolicy, TaskResult, TokenUsage, ToolStatus,
+};
+
+use crate::api::{Api, Told, said};
+use crate::pod::{Pod, fake, package};
+
+/// What drives each family, and what the stand-in for it is called there. Claude Code's is a program of its own.
+const FAMILIES: [(&str, Option<&str>); 5] = [
+    ("custom-stream-json", None),
+    ("custom-app-server", Some("app-server")),
+    ("custom-rpc", Some("rpc")),
+    ("custom-json-lines", Some("json-lines")),
+    ("acp", Some("acp")),
+];
+
+/// A task of a program that the image calls `our-agent`.
+fn task(pod: &Pod, driver: &str, stand_in: Option<&str>, prompt: &str) -> Package {
+    let program = match stand_in {
+        None => Path::new(fake()).to_owned(),
+        Some(_) => Path::new(fake()).with_file_name("mooring-fake-cli"),
+    };
+    let ours = pod.at("our-agent");
+    if !ours.exists() {
+        symlink(program, &ours).unwrap();
+    }
+    let mut package = package(prompt);
+    package.runtime.provider = driver.to_owned();
+    let words = [ours.to_str(), stand_in];
+    package.runtime.command = words.into_iter().flatten().map(str::to_owned).collect();
+    package
+}
+
+async fn run(pod: &Pod, package: Package) -> (Told, TaskResult) {
+    let api = Api::serve(package).await;
+    let ended = pod.run(&api).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.log);
+    let told = api.told();
+    assert_eq!(told.results.len(), 1, "exactly one result");
+    let result = told.results[0].clone();
+    (told, result)
+}
+
+#[tokio::test]
+async fn a_turn_of_each_family_is_told_from_start_to_end() {
+    const SCRIPT: &str = "do: think Hm.\ndo: run echo scripted-42\ndo: run echo broken; exit 3\ndo: answer All is well.";
+    for (driver, stand_in) in FAMILIES {
+        let pod = Pod::new();
+        let (told, result) = run(&pod, task(&pod, driver, stand_in, SCRIPT)).await;
+        assert_eq!(
+            result.outcome,
+            Outcome::Succeeded,
+            "{driver}: {}",
+            said(&told.events)
+        );
+        assert_eq!(result.output, "All is well.", "{driver}");
+        assert_eq!(result.provider_session.unwrap().provider, driver);
+        let spent = result.usage.get("fake-model").map(TokenUsage::total);
+        assert!(spent.is_some_and(|spent| spent > 0), "{driver}");
+        let bodies = || told.events.iter().map(|event| &event.body);
+        let thinks = bodies().any(|body| matches!(body, EventBody::Thinking { .. }));
+        assert!(thinks, "{driver}");
+        let commands: Vec<_> = bodies()
+            .filter_map(|body| {
+                let EventBody::ToolUse { input, .. } = body else {
+                    return None;
+                };
+                input["command"].as_str()
+            })
+            .collect();
+        assert_eq!(
+            commands,
+            ["echo scripted-42", "echo broken; exit 3"],
+            "{driver}"
+        );
+        let results: Vec<_> = bodies()
+            .filter_map(|body| {
+                let EventBody::ToolResult { output, status, .. } = body else {
+                    return None;
+                };
+                Some((output.contains("scripted-42"), *status))
+            })
+            .collect();
+        let wanted = [
+            (true, Some(ToolStatus::Completed)),
+            (false, Some(ToolStatus::Failed)),
+        ];
+        assert_eq!(results, wanted, "{driver}");
+    }
+}
+
+#[tokio::test]
+async fn a_conversation_of_each_family_goes_on_and_one_that_is_gone_is_begun_anew() {
+    for (driver, stand_in) in FAMILIES {
+        let pod = Pod::new();
+        let first = task(
+            &pod,
+            driver,
+            stand_in,
+            "remember: lantern\ndo: answer Noted.",
+        );
+        let session = run(&pod, first).await.1.provider_session.unwrap();
+        let mut next = task(&pod, driver, stand_in, "do: recall");
+        next.session.policy = SessionPolicy::Require;
+        next.session.resume = Some(session.clone());
+        next.session.has_past = true;
+        let (_, second) = run(&pod, next).await;
+        assert_eq!(second.output, "lantern", "{driver}: {second:?}");
+        assert_eq!(second.provider_session, Some(session), "{driver}");
+        assert_eq!(second.resumed.provider.answer, Answer::Yes, "{driver}");
+
+        let mut lost = task(&pod, driver, stand_in, "do: recall");
+        lost.session.has_past = true;
+        lost.session.resume = Some(ProviderSession {
+            provider: driver.to_owned(),
+            id: "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978".to_owned(),
+        });
+        let (_, result) = run(&pod, lost).await;
+        assert_eq!(result.output, "nothing", "{driver}: {result:?}");
+        assert_eq!(result.retired_sessions.len(), 1, "{driver}");
+        assert_eq!(result.resumed.provider.answer, Answer::No, "{driver}");
+    }
+}
+
+/// What a family's programs do not all have is asked of none of them.
+#[tokio::test]
+async fn a_tool_policy_is_not_believed_of_a_program_that_nobody_knows() {
+    for (driver, stand_in) in FAMILIES {
+        let pod = Pod::new();
+        let mut asked = task(&pod, driver, stand_in, "do: run touch there");
+        asked.agent.tools = Some(protocol::tools::ToolPolicy {
+            deny: vec!["Bash".to_owned()],
+            ..protocol::tools::ToolPolicy::default()
+        });
+        let (_, result) = run(&pod, asked).await;
+        assert_eq!(
+            result.outcome.class(),
+            Some(FailureClass::PrepareFailed),
+            "{driver}"
+        );
+        assert!(!pod.at("workspace/work/there").exists(), "{driver}");
+    }
+}
+
+/// opencode's second version has other flags. They are given to it once the operator was told that it is that one.
+#[tokio::test]
+async fn a_version_is_believed_where_the_operator_was_told_of_it() {
+    const SCRIPT: &str = "do: run echo scripted-42\ndo: answer All is well.";
+    let opencode = |pod: &Pod, version: Option<&str>| {
+        let mut task = task(pod, "opencode", Some("opencode"), SCRIPT);
+        task.runtime.version = version.map(str::to_owned);
+        task.options.thinking_level = Some("high".to_owned());
+        task
+    };
+    let pod = Pod::new();
+    let (told, result) = run(&pod, opencode(&pod, Some("2.0.18"))).await;
+    assert_eq!(result.outcome, Outcome::Succeeded, "{}", said(&told.events));
+    assert!(
+        result.usage.contains_key("fake-model#high") || result.usage.contains_key("fake-model")
+    );
+    assert!(said(&told.events).contains("scripted-42"));
+
+    let (_, result) = run(&pod, opencode(&pod, None)).await;
+    assert_eq!(result.outcome.class(), Some(FailureClass::CliCrashed));
+
+    let mut fails = opencode(&pod, Some("2.0.18"));
+    fails.prompt = "do: fail 401 Unauthorized".to_owned();
+    let (_, result) = run(&pod, fails).await;
+    assert_eq!(result.outcome.class(), Some(FailureClass::ProviderAuth));
+
+    let mut served = opencode(&pod, Some("2.0.18"));
+    served.options.mcp_servers = Some(vec![McpServer {
+        name: "files".to_owned(),
+        required: false,
+        at: McpPlace::Stdio {
+            command: "true".to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+        },
+    }]);
+    let (_, result) = run(&pod, served).await;
+    assert_eq!(result.outcome.class(), Some(FailureClass::PrepareFailed));
+    assert!(format!("{:?}", result.outcome).contains("files"));
+}
