@@ -7,6 +7,7 @@ mod items;
 mod launch;
 mod meter;
 mod notices;
+mod opening;
 mod requests;
 mod servers;
 mod steer;
@@ -20,14 +21,14 @@ use std::time::Duration;
 use protocol::{FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
-use self::gate::{Gate, Refused, Taken};
+use self::gate::Gate;
 use self::items::Items;
 use self::meter::Meter;
 use self::servers::Awaited;
 use self::steer::Remarks;
 use super::Cli;
-use super::ending::{Ending, Fault, Judgement, resume_outcome};
-use super::frame::{cut, log, running, text};
+use super::ending::{Closing, Fault, Judgement};
+use super::frame::{cut, log, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
 use super::pipes::{self, Stdin, no_frame, wait};
 use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
@@ -216,24 +217,7 @@ impl Run {
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
         match self.rpc.read(line) {
             Incoming::Answer { call, result } => self.answered(call, result, out),
-            Incoming::Request { id, method, params } => {
-                let taken = self.gate.takes(&id, &method, &params, out);
-                if taken != Taken::No {
-                    self.answer_gate(&id, taken, out);
-                    return;
-                }
-                let answer = match requests::answer(&method, &params, self.interrupted) {
-                    Some(result) => self.rpc.answer(&id, &result),
-                    None => {
-                        let name = self.name;
-                        let message =
-                            format!("{name} asked for {method}, which is not served here");
-                        out.push(Output::Event(log(LogLevel::Warn, message)));
-                        self.rpc.refuse(&id, &method)
-                    }
-                };
-                self.stdin.write(answer, out);
-            }
+            Incoming::Request { id, method, params } => self.requested(&id, &method, &params, out),
             Incoming::Notice { method, params } => self.notice(&method, &params, line, out),
             Incoming::Other => no_frame(line, out),
         }
@@ -257,28 +241,8 @@ impl Run {
             }
         };
         match call {
-            Call::Initialize => {
-                let agent = text(&result, "userAgent");
-                let version = agent.split_once('/').map_or(agent, |(_, rest)| rest);
-                let version = version.split(' ').next().unwrap_or_default();
-                version.clone_into(&mut self.version);
-                let initialized = self.rpc.notify("initialized", None);
-                self.stdin.write(initialized, out);
-                if self.gate.holds() {
-                    let params = json!({"cwds": [self.cwd]});
-                    self.call(Call::Hooks, "hooks/list", &params, out);
-                    wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-                } else {
-                    self.read_settings(out);
-                }
-            }
-            Call::Hooks => match self.gate.settings(&result) {
-                Ok(hooks) => {
-                    self.hooks = Some(hooks);
-                    self.read_settings(out);
-                }
-                Err(fault) => self.fail(fault, out),
-            },
+            Call::Initialize => self.greeted(&result, out),
+            Call::Hooks => self.hooks_told(&result, out),
             Call::Settings => {
                 let settings = result.get("config").unwrap_or(&Value::Null);
                 self.open_thread(settings, out);
@@ -289,121 +253,6 @@ impl Run {
                 self.began(turn.unwrap_or_default(), out);
             }
             Call::Interrupt | Call::Steer(_) => {}
-        }
-    }
-
-    /// The answer about a tool. Codex tells nothing of one that is refused.
-    fn answer_gate(&mut self, request: &Value, taken: Taken, out: &mut Vec<Output>) {
-        let answer = match taken {
-            Taken::No | Taken::Waits => return,
-            Taken::Answered(answer) => answer,
-            Taken::Refused(answer, refused) => {
-                let Refused {
-                    call,
-                    tool,
-                    input,
-                    why,
-                } = refused;
-                let mut events = Vec::new();
-                self.items.refused(&call, &tool, input, why, &mut events);
-                out.extend(events.into_iter().map(Output::Event));
-                answer
-            }
-        };
-        let line = self.rpc.answer(request, &answer);
-        self.stdin.write(line, out);
-    }
-
-    /// What it finds by itself, where that is to be taken from it; then the thread.
-    fn read_settings(&mut self, out: &mut Vec<Output>) {
-        if self.servers.is_some() {
-            let params = json!({"cwd": self.cwd, "includeLayers": false});
-            self.call(Call::Settings, "config/read", &params, out);
-            wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-        } else {
-            self.open_thread(&Value::Null, out);
-        }
-    }
-
-    /// A thread, or the one that is to go on. Without `cwd` and the policies a resumed one would keep its own.
-    fn open_thread(&mut self, settings: &Value, out: &mut Vec<Output>) {
-        let mut params = json!({
-            "cwd": self.cwd,
-            // The pod is the sandbox. Under "never" our own server could not ask either.
-            "approvalPolicy": if self.gate.holds() { "on-request" } else { "never" },
-            "sandbox": "danger-full-access",
-        });
-        if let Some(model) = &self.model {
-            params["model"] = json!(model);
-        }
-        if let Some(servers) = &self.servers {
-            let found = settings.get("mcp_servers").unwrap_or(&Value::Null);
-            let gate = self.gate.holds().then_some(&self.gate_server);
-            params["config"]["mcp_servers"] = servers::table(servers, found, gate);
-        }
-        if let Some(hooks) = &self.hooks {
-            params["config"]["hooks"] = hooks.clone();
-        }
-        let method = match &self.asked {
-            Some(thread) => {
-                params["threadId"] = json!(thread);
-                // Else the whole history comes in one line.
-                params["excludeTurns"] = json!(true);
-                "thread/resume"
-            }
-            None => "thread/start",
-        };
-        self.call(Call::Thread, method, &params, out);
-        wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-    }
-
-    fn opened(&mut self, result: &Value, out: &mut Vec<Output>) {
-        let thread = result.get("thread").map_or("", |thread| text(thread, "id"));
-        if thread.is_empty() {
-            let words = format!("{} named no thread", self.name);
-            let fault = Fault::new(FailureClass::CliCrashed, words);
-            self.fail(fault, out);
-            return;
-        }
-        if let Some(asked) = self.asked.as_deref().filter(|asked| *asked != thread) {
-            let name = self.name;
-            let words = format!("{name} opened thread {thread} where {asked} was asked for");
-            self.reject(words, out);
-            return;
-        }
-        self.thread = Some(thread.to_owned());
-        self.meter.model(result);
-        let title = if self.name == ID { "Codex" } else { self.name };
-        let headline = format!("{title} {} with {}", self.version, text(result, "model"));
-        out.push(Output::Event(log(LogLevel::Info, headline)));
-        self.begin_with_servers(out);
-    }
-
-    fn start_turn(&mut self, out: &mut Vec<Output>) {
-        let mut params = json!({
-            "threadId": self.thread,
-            "input": [{"type": "text", "text": self.message}],
-        });
-        if let Some(level) = &self.thinking {
-            params["effort"] = json!(level);
-        }
-        if let Some(tier) = &self.service_tier {
-            params["serviceTier"] = json!(tier);
-        }
-        self.call(Call::Turn, "turn/start", &params, out);
-        wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-    }
-
-    /// The turn runs. Only now is the thread one that a later run can resume: before, Codex has not kept it.
-    fn began(&mut self, turn: String, out: &mut Vec<Output>) {
-        if turn.is_empty() || self.turn.is_some() {
-            return;
-        }
-        self.turn = Some(turn);
-        out.push(Output::Event(running(self.thread.as_deref())));
-        self.steer_early(out);
-        if self.interrupted {
-            self.interrupt(out);
         }
     }
 
@@ -467,23 +316,18 @@ impl Run {
             Err(fault.unwrap_or_else(|| Fault::no_result(self.name, self.interrupted)))
         });
         let name = self.name;
-        let resume = resume_outcome(
-            self.asked.as_deref(),
-            self.rejection.take(),
-            self.thread.is_some(),
-            &format!("{name} resumed thread"),
-            &format!("{name} opened no thread"),
-        );
-        // A new thread without a turn was never kept.
-        let kept = self.asked.is_some() || self.turn.is_some();
-        let ending = Ending {
+        let closing = Closing {
             judgement,
             exit,
             asked: self.asked.take(),
-            session: self.thread.take().filter(|_| kept),
+            session: self.thread.take(),
+            rejection: self.rejection.take(),
+            // A new thread without a turn was never kept.
+            begun: self.turn.is_some(),
             usage: self.meter.total(),
-            resume,
+            continued: format!("{name} resumed thread"),
+            unknown: format!("{name} opened no thread"),
         };
-        out.push(Output::Done(ending.result()));
+        out.push(Output::Done(closing.result()));
     }
 }

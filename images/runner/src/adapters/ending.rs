@@ -112,6 +112,52 @@ impl Ending {
     }
 }
 
+/// The end of a run of a CLI that names its conversations as it opens them.
+#[derive(Debug)]
+pub(super) struct Closing {
+    /// How the last turn ended.
+    pub(super) judgement: Judgement,
+    /// How the process ended, if it has.
+    pub(super) exit: Option<Exit>,
+    /// The conversation that was to go on.
+    pub(super) asked: Option<String>,
+    /// The one that was opened.
+    pub(super) session: Option<String>,
+    /// Words with which the one that was asked for was refused.
+    pub(super) rejection: Option<String>,
+    /// The turn began: before that a new conversation is not kept.
+    pub(super) begun: bool,
+    /// Tokens of this run by model.
+    pub(super) usage: BTreeMap<String, TokenUsage>,
+    /// How it says that it went on with the one that was asked for,
+    pub(super) continued: String,
+    /// and that it opened none.
+    pub(super) unknown: String,
+}
+
+impl Closing {
+    /// The result.
+    pub(super) fn result(self) -> AdapterResult {
+        let resume = resume_outcome(
+            self.asked.as_deref(),
+            self.rejection,
+            self.session.is_some(),
+            &self.continued,
+            &self.unknown,
+        );
+        let kept = self.asked.is_some() || self.begun;
+        let ending = Ending {
+            judgement: self.judgement,
+            exit: self.exit,
+            session: self.session.filter(|_| kept),
+            asked: self.asked,
+            usage: self.usage,
+            resume,
+        };
+        ending.result()
+    }
+}
+
 /// What became of the conversation `asked` for: rejected with these words, or gone on with as one was `opened`.
 /// `continued` and `unknown` say so.
 pub(super) fn resume_outcome(

@@ -31,3 +31,4 @@ scenarios!(CODEX);
 scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 through_the_runner!(CODEX);
 gated!(CODEX);
+gated!(CODEX: a_patch_is_one_whoever_applies_it who_ends_the_one_that_asks_is_ended);

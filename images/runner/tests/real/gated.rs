@@ -1,14 +1,15 @@
 //! What holds a real program to its Agent's tools, in the hands of the whole runner: what may not be used does nothing, and
 //! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use protocol::tools::ToolPolicy;
-use protocol::{EventBody, Outcome, Package, ToolStatus};
+use protocol::{EventBody, FailureClass, Outcome, Package, ToolStatus};
+use rustix::process::Signal;
 
 use crate::api::{Api, Told, said};
-use crate::lab::Lab;
+use crate::lab::{Lab, word};
 use crate::pod::{Ended, Pod};
-use crate::whole::{now, pod, run, task};
+use crate::whole::{answer, now, pod, resuming, run, task};
 
 /// One test for each scenario, of a program that is held to all that is said.
 macro_rules! gated {
@@ -19,6 +20,7 @@ macro_rules! gated {
             a_person_decides_on_each_use
             only_what_is_named_is_asked_about
             what_an_agent_left_undoes_nothing
+            what_it_is_given_is_there_all_the_same
         );
     };
     ($cli:ident: $($scenario:ident)*) => {
@@ -192,11 +194,7 @@ pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
         std::fs::create_dir(&ran)?;
         let left = leave(lab, &pod)?;
         let mut package = touches(lab, ToolPolicy::default());
-        package.agent.tools = gated.then(|| ToolPolicy {
-            require_approval: words(&["nothing"]),
-            approval_seconds: 600,
-            ..ToolPolicy::default()
-        });
+        package.agent.tools = idle().filter(|_| gated);
         let (told, ended) = run(&pod, package)?;
         ended_with(&told, &ended, &[ToolStatus::Completed; 2])?;
         for name in left {
@@ -210,6 +208,101 @@ pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A policy that names nothing of the program's.
+fn idle() -> Option<ToolPolicy> {
+    Some(ToolPolicy {
+        require_approval: words(&["nothing"]),
+        approval_seconds: 600,
+        ..ToolPolicy::default()
+    })
+}
+
+/// Its skills, its context file, and its conversation in a second process.
+pub(crate) fn what_it_is_given_is_there_all_the_same(lab: &Lab) -> Result<()> {
+    let (pod, word) = (pod(lab)?, word()?);
+    let mut first = task(lab, &format!("[scenario:text] Remember the word {word}."));
+    first.agent.tools = idle();
+    let (told, _) = run(&pod, first)?;
+    let session = told.results[0].provider_session.clone();
+    let session = session.context("a conversation")?;
+    let mut second = resuming(lab, "[scenario:recall] Which word was it?", &session.id);
+    second.agent.tools = idle();
+    assert_eq!(answer(&pod, second)?, format!("The word was {word}."));
+
+    let skill = pod.at("opt/mooring-skills/lantern/@");
+    std::fs::create_dir_all(&skill)?;
+    let text = "---\nname: lantern\ndescription: Remember the word lantern4711.\n---\nHello.\n";
+    std::fs::write(skill.join("SKILL.md"), text)?;
+    let mut third = task(lab, "[scenario:skill] Which word was it?");
+    third.agent.tools = idle();
+    third.agent.skills = vec!["lantern".to_owned()];
+    assert_eq!(answer(&pod, third)?, "The word was lantern4711.");
+
+    let mut fourth = task(lab, "[scenario:skill] Which word was it?");
+    fourth.agent.tools = idle();
+    fourth.agent.instructions = "Remember the word rope4712.".to_owned();
+    assert_eq!(
+        answer(&crate::whole::pod(lab)?, fourth)?,
+        "The word was rope4712."
+    );
+    Ok(())
+}
+
+/// Codex takes a patch out of a command of its shell and applies it itself.
+pub(crate) fn a_patch_is_one_whoever_applies_it(lab: &Lab) -> Result<()> {
+    for (deny, how) in [
+        ("nothing", ToolStatus::Completed),
+        ("apply_patch", ToolStatus::Failed),
+    ] {
+        let pod = pod(lab)?;
+        let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made\n+hello\n*** End Patch\nEOF\n";
+        let prompt = format!(
+            "do: run {}\ndo: answer Over.\n",
+            serde_json::to_string(patch)?
+        );
+        let mut package = task(lab, &prompt);
+        package.agent.tools = Some(ToolPolicy {
+            deny: words(&[deny]),
+            ..ToolPolicy::default()
+        });
+        let (told, ended) = run(&pod, package)?;
+        ended_with(&told, &ended, &[how])?;
+        assert_eq!(pod.at(MADE).exists(), how == ToolStatus::Completed);
+    }
+    Ok(())
+}
+
+/// The program that asks for Codex runs as the agent does, so the agent can end it. Codex goes on without an answer then, and
+/// is ended for it.
+pub(crate) fn who_ends_the_one_that_asks_is_ended(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let policy = ToolPolicy {
+        require_approval: words(&[&format!("{}(touch:*)", names(lab).0)]),
+        ..ToolPolicy::default()
+    };
+    let package = touches(lab, policy);
+    now(async {
+        let api = Api::serve(package).await;
+        let running = pod.start(&api);
+        api.until("a question", |told| !told.asked.is_empty()).await;
+        for desk in lab.pids_of("mooring-runner")? {
+            rustix::process::kill_process(desk, Signal::KILL)?;
+        }
+        let ended = running.end().await;
+        let told = api.told();
+        let class = told.results[0].outcome.class();
+        assert_eq!(
+            class,
+            Some(FailureClass::CliCrashed),
+            "{}\n{}",
+            said(&told.events),
+            ended.log
+        );
+        assert!(format!("{:?}", told.results[0]).contains("cannot be held to its tools"));
+        Ok(())
+    })
 }
 
 /// Lays the traps; the names of those that show that they were run.

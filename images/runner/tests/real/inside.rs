@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
+use rustix::process::Pid;
 
 use crate::lab::{Cli, Lab};
 
@@ -30,8 +31,21 @@ impl Lab {
         vec!["nsenter".to_owned(), network, "--".to_owned(), program]
     }
 
+    /// The processes of this name in the network.
+    pub(crate) fn pids_of(&self, wanted: &str) -> Result<Vec<Pid>> {
+        let own = self.others()?.into_iter();
+        let own = own.filter(|(name, _)| wanted.starts_with(name.as_str()));
+        Ok(own
+            .filter_map(|(_, pid)| Pid::from_raw(pid.cast_signed()))
+            .collect())
+    }
+
     /// Names of the processes that are in the network beside the model: those of the program, wherever they went.
     pub(crate) fn at_work(&self) -> Result<Vec<String>> {
+        Ok(self.others()?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn others(&self) -> Result<Vec<(String, u32)>> {
         let model = self.model_pid();
         let network = std::fs::read_link(format!("/proc/{model}/ns/net"))?;
         let mut names = Vec::new();
@@ -43,7 +57,7 @@ impl Lab {
                 && pid != model
                 && parent != model
             {
-                names.push(name);
+                names.push((name, pid));
             }
         }
         Ok(names)

@@ -80,8 +80,9 @@ pub(crate) fn it_answers(lab: &Lab) -> Result<()> {
 pub(crate) fn it_thinks_before_it_answers(lab: &Lab) -> Result<()> {
     let told = lab.say("[scenario:thinking] hi", None)?;
     assert_eq!(told.result.output, "Thought, then said.");
-    // Some give it in pieces, with spaces around.
-    assert_eq!(told.thinking().trim(), "One thought.");
+    // Some put spaces or a headline around it.
+    let thought = told.thinking();
+    assert_eq!(thought.matches("One thought.").count(), 1, "{thought}");
     Ok(())
 }
 

@@ -1,9 +1,7 @@
 //! Agents: their `Ready`, the end of their runs when they are deleted, and who waits for them.
 
-use std::sync::Arc;
-
 use crds::conditions::{self as merge, Status, Wanted};
-use crds::{Agent, AgentStatus, READY, Runtime, agent_reason as reason, labels};
+use crds::{Agent, AgentStatus, READY, agent_reason as reason, labels};
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 use protocol::TaskId;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crds::{AgentSpec, McpServer, McpType, Runtime};
 use kube::ResourceExt as _;
+use protocol::programs;
 use protocol::providers::{self, McpKind};
 
 /// Says which server which Runtime cannot have, and what to do. Nothing where all can be given.
 pub(super) fn not_taken(agent: &AgentSpec, runtimes: &[Arc<Runtime>]) -> Option<String> {
     runtimes.iter().find_map(|runtime| {
-        let provider = runtime.spec.provider.as_str();
+        let provider = runtime.spec.driver();
         // One that is not driven at all says so itself.
-        let support = providers::facts(provider)?.mcp;
+        let version = runtime.cli_version().and_then(programs::version_in);
+        let support = providers::facts(provider)?.servers(version);
         let of_runtime = runtime.spec.mcp_servers.as_deref();
         let servers = crds::mcp_servers(of_runtime, agent.mcp_servers.as_deref())?;
         let refused = servers.iter().find(|server| !support.takes(kind(server)))?;
@@ -65,6 +67,20 @@ mod tests {
             message.starts_with("Runtime other: codex cannot be given the MCP server web, which is an address of type Sse."),
             "{message}"
         );
+
+        // What is known of a version counts once it is known to be that one.
+        let mut second = fixtures::runtime("second");
+        second.spec.provider = crds::Provider::Opencode;
+        let files = agent(json!([{"name": "files", "command": "f"}]));
+        for (version, taken) in [("1.18.33", true), ("2.0.18", false)] {
+            let cli = json!({"probed": "p", "finding": "Usable", "version": version, "probedTime": "2026-11-30T03:00:00Z"});
+            let status = json!({"observedGeneration": 1, "cli": cli});
+            second.status = serde_json::from_value(status).unwrap();
+            let told = not_taken(&files, &[Arc::new(second.clone())]);
+            assert_eq!(told.is_none(), taken, "{version}");
+        }
+        second.metadata.generation = Some(2);
+        assert_eq!(not_taken(&files, &[Arc::new(second)]), None);
 
         // Those of a Runtime are looked at as well.
         other.spec.mcp_servers =

@@ -169,8 +169,9 @@ impl Gate {
 
     fn let_in(&mut self, held: Held<Asked>) -> Value {
         let command = text(&held.input, "command");
-        let rewritten =
-            (held.way.tool == SHELL).then(|| json!({"command": format!("{NO_INPUT}{command}")}));
+        // A patch Codex takes out of a command as it stands, and applies it itself.
+        let runs = held.way.tool == SHELL && !command.trim_start().starts_with(PATCH);
+        let rewritten = runs.then(|| json!({"command": format!("{NO_INPUT}{command}")}));
         self.allowed.insert(held.call);
         answer(desk::YES, rewritten.as_ref())
     }

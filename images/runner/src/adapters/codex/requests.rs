@@ -1,10 +1,65 @@
 //! What Codex asks of us, and the answers. Under the policy that we set it asks for no approval; where an
 //! administrator's rules make it ask all the same, the pod is its sandbox.
 
+use protocol::LogLevel;
 use serde_json::{Map, Value, json};
 
+use super::Run;
+use super::gate::{Refused, Taken};
+use crate::adapter::Output;
+use crate::adapters::frame::log;
+
+impl Run {
+    /// Codex wants something.
+    pub(super) fn requested(
+        &mut self,
+        id: &Value,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<Output>,
+    ) {
+        let taken = self.gate.takes(id, method, params, out);
+        if taken != Taken::No {
+            self.answer_gate(id, taken, out);
+            return;
+        }
+        let answer = match answer(method, params, self.interrupted) {
+            Some(result) => self.rpc.answer(id, &result),
+            None => {
+                let name = self.name;
+                let message = format!("{name} asked for {method}, which is not served here");
+                out.push(Output::Event(log(LogLevel::Warn, message)));
+                self.rpc.refuse(id, method)
+            }
+        };
+        self.stdin.write(answer, out);
+    }
+
+    /// The answer about a tool. Codex tells nothing of one that is refused.
+    pub(super) fn answer_gate(&mut self, request: &Value, taken: Taken, out: &mut Vec<Output>) {
+        let answer = match taken {
+            Taken::No | Taken::Waits => return,
+            Taken::Answered(answer) => answer,
+            Taken::Refused(answer, refused) => {
+                let Refused {
+                    call,
+                    tool,
+                    input,
+                    why,
+                } = refused;
+                let mut events = Vec::new();
+                self.items.refused(&call, &tool, input, why, &mut events);
+                out.extend(events.into_iter().map(Output::Event));
+                answer
+            }
+        };
+        let line = self.rpc.answer(request, &answer);
+        self.stdin.write(line, out);
+    }
+}
+
 /// The result for a request; `None` for one that is not served. `stopping`: the turn is to end.
-pub(super) fn answer(method: &str, params: &Value, stopping: bool) -> Option<Value> {
+fn answer(method: &str, params: &Value, stopping: bool) -> Option<Value> {
     let decided = |accept: &str, refuse: &str| {
         let word = if stopping { refuse } else { accept };
         json!({"decision": word})
