@@ -83,6 +83,10 @@ impl Provider for Acp {
         (self.0.session_files)(place, session)
     }
 
+    fn ledger(&self) -> Option<&'static Ledger> {
+        self.0.ledger
+    }
+
     fn ladder(&self) -> Ladder {
         self.0.ladder
     }
@@ -128,6 +132,59 @@ mod tests {
     use super::*;
     use crate::testing::{launch, words};
 
+    /// Each with its command line, without and with all that can be added.
+    const ALL: [(Acp, &str, &str); 17] = [
+        (
+            GEMINI,
+            "gemini --acp --skip-trust",
+            "gemini --acp --skip-trust -m m --extra 1",
+        ),
+        (KIMI, "kimi acp", "kimi acp --extra 1"),
+        (VIBE, "vibe-acp", "vibe-acp --extra 1"),
+        (HERMES, "hermes acp", "hermes acp --extra 1"),
+        (
+            CLAUDE_AGENT,
+            "claude-agent-acp",
+            "claude-agent-acp --extra 1",
+        ),
+        (CODEX, "codex-acp", "codex-acp --extra 1"),
+        (
+            REASONIX,
+            "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only",
+            "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only --extra 1",
+        ),
+        (
+            KIRO,
+            "kiro-cli acp --trust-all-tools",
+            "kiro-cli acp --trust-all-tools --extra 1",
+        ),
+        (
+            QODER,
+            "qodercli --yolo --acp",
+            "qodercli --yolo --acp --extra 1",
+        ),
+        (
+            QODERCLICN,
+            "qoderclicn --yolo --acp",
+            "qoderclicn --yolo --acp --extra 1",
+        ),
+        (
+            TRAECLI,
+            "traecli acp serve --yolo",
+            "traecli acp serve --yolo --extra 1",
+        ),
+        (
+            GROK,
+            "grok --no-auto-update agent --always-approve stdio",
+            "grok --no-auto-update agent --always-approve --extra 1 stdio",
+        ),
+        (QWENPAW, "qwenpaw acp", "qwenpaw acp --extra 1"),
+        (MCODE, "mcode acp", "mcode acp --extra 1"),
+        (DIM, "dim acp", "dim acp --extra 1"),
+        (ZEROCLAW, "zeroclaw acp", "zeroclaw acp --extra 1"),
+        (GENERIC, "acp", "acp --extra 1"),
+    ];
+
     #[test]
     fn command_lines() {
         let full = Launch {
@@ -135,57 +192,7 @@ mod tests {
             model: Some("m".to_owned()),
             ..launch()
         };
-        for (acp, plain, with_all) in [
-            (
-                GEMINI,
-                "gemini --acp --skip-trust",
-                "gemini --acp --skip-trust -m m --extra 1",
-            ),
-            (KIMI, "kimi acp", "kimi acp --extra 1"),
-            (VIBE, "vibe-acp", "vibe-acp --extra 1"),
-            (HERMES, "hermes acp", "hermes acp --extra 1"),
-            (
-                CLAUDE_AGENT,
-                "claude-agent-acp",
-                "claude-agent-acp --extra 1",
-            ),
-            (CODEX, "codex-acp", "codex-acp --extra 1"),
-            (
-                REASONIX,
-                "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only",
-                "reasonix acp --planner auto --sandbox-network auto --sandbox-bash auto --workspace-only --extra 1",
-            ),
-            (
-                KIRO,
-                "kiro-cli acp --trust-all-tools",
-                "kiro-cli acp --trust-all-tools --extra 1",
-            ),
-            (
-                QODER,
-                "qodercli --yolo --acp",
-                "qodercli --yolo --acp --extra 1",
-            ),
-            (
-                QODERCLICN,
-                "qoderclicn --yolo --acp",
-                "qoderclicn --yolo --acp --extra 1",
-            ),
-            (
-                TRAECLI,
-                "traecli acp serve --yolo",
-                "traecli acp serve --yolo --extra 1",
-            ),
-            (
-                GROK,
-                "grok --no-auto-update agent --always-approve stdio",
-                "grok --no-auto-update agent --always-approve --extra 1 stdio",
-            ),
-            (QWENPAW, "qwenpaw acp", "qwenpaw acp --extra 1"),
-            (MCODE, "mcode acp", "mcode acp --extra 1"),
-            (DIM, "dim acp", "dim acp --extra 1"),
-            (ZEROCLAW, "zeroclaw acp", "zeroclaw acp --extra 1"),
-            (GENERIC, "acp", "acp --extra 1"),
-        ] {
+        for (acp, plain, with_all) in ALL {
             let argv = |launch| command_line(acp.0, launch).argv.join(" ");
             assert_eq!(
                 (argv(&launch()).as_str(), argv(&full).as_str()),
@@ -205,25 +212,7 @@ mod tests {
 
     #[test]
     fn reserved_flags_are_left_out_with_a_note() {
-        for acp in [
-            GEMINI,
-            KIMI,
-            VIBE,
-            HERMES,
-            CLAUDE_AGENT,
-            CODEX,
-            REASONIX,
-            KIRO,
-            QODER,
-            QODERCLICN,
-            TRAECLI,
-            GROK,
-            QWENPAW,
-            MCODE,
-            DIM,
-            ZEROCLAW,
-            GENERIC,
-        ] {
+        for (acp, ..) in ALL {
             for (flag, _) in acp.0.reserved {
                 let args = vec![format!("{flag}=v")];
                 let line = command_line(acp.0, &Launch { args, ..launch() });
