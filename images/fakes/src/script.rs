@@ -34,6 +34,13 @@ pub enum Step {
     Bytes(Vec<u8>),
     /// A line on stderr.
     Stderr(String),
+    /// So much on stderr, in lines.
+    FloodStderr {
+        /// So much.
+        mebibytes: usize,
+    },
+    /// Say nothing more on stdout, for ever, and go on.
+    CloseStdout,
     /// Take memory.
     Memory {
         /// So much.
@@ -105,6 +112,10 @@ fn step(verb: &str, argument: String) -> Option<Step> {
         "long-line" => Step::LongLine(argument.parse().ok()?),
         "bytes" => Step::Bytes(hex::decode(argument).ok()?),
         "stderr" => Step::Stderr(argument),
+        "flood-stderr" => Step::FloodStderr {
+            mebibytes: argument.parse().ok()?,
+        },
+        "close-stdout" => Step::CloseStdout,
         "memory" => Step::Memory {
             mebibytes: argument.parse().ok()?,
         },

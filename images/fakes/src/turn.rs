@@ -136,6 +136,16 @@ impl Agent {
                 wire::write_bytes(&bytes)?;
             }
             Step::Stderr(words) => wire::complain(&words)?,
+            Step::FloodStderr { mebibytes } => {
+                let line = "x".repeat((1 << 10) - 1);
+                for _ in 0..mebibytes << 10 {
+                    wire::complain(&line)?;
+                }
+            }
+            Step::CloseStdout => {
+                let nowhere = std::fs::File::options().write(true).open("/dev/null")?;
+                rustix::stdio::dup2_stdout(nowhere).map_err(io::Error::from)?;
+            }
             Step::Memory { mebibytes } => {
                 self.memory
                     .extend((0..mebibytes).map(|n| vec![(n % 255) as u8 + 1; 1 << 20]));

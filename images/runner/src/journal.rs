@@ -219,11 +219,13 @@ impl Journal {
     }
 
     fn hand_over(&mut self) {
-        let events: Vec<_> = self.batch.drain(..).collect();
+        let mut events: Vec<_> = self.batch.drain(..).collect();
         if let Some(outbox) = &mut self.outbox {
             outbox.acknowledged(self.queue.acknowledged());
             if let Err(error) = outbox.append(&events) {
                 self.lose_outbox(&error);
+                // There may be no other time for what was said of it.
+                events.extend(self.batch.drain(..));
             }
         }
         self.queue.push(events);
@@ -329,7 +331,6 @@ mod tests {
         journal.keep_in(Outbox::open(state.path(), attempt, key).unwrap().0);
         std::fs::remove_dir(state.path().join("outbox")).unwrap();
         journal.record(text("one"));
-        journal.close();
         journal.close();
         let events = journal.queue().batch(9).await;
         assert_eq!(events.len(), 2, "{events:?}");

@@ -214,11 +214,7 @@ mod tests {
             .collect();
         assert_eq!(
             retired,
-            [
-                "ContextOverflow",
-                "HistoryRejected",
-                "SessionRejected"
-            ]
+            ["ContextOverflow", "HistoryRejected", "SessionRejected"]
         );
     }
 }

@@ -60,7 +60,12 @@ pub(crate) fn play(
             },
             Step::Crash(code) => std::process::exit(code),
             Step::Fail(words) => return voice.ends(Err(&words)),
-            Step::Background(_) | Step::Flood { .. } | Step::StopChain | Step::Memory { .. } => {
+            Step::Background(_)
+            | Step::Flood { .. }
+            | Step::StopChain
+            | Step::FloodStderr { .. }
+            | Step::CloseStdout
+            | Step::Memory { .. } => {
                 return voice.ends(Err("this stand-in cannot do that"));
             }
         }

@@ -213,12 +213,22 @@ fn webhook_card(webhook: &AgentWebhook) -> WebhookCard {
 
 fn runtime_card(runtime: &Runtime) -> RuntimeCard {
     let (spec, status) = (&runtime.spec, runtime.status.as_ref());
+    let cli = status.and_then(|status| status.cli.as_ref());
+    let names = |names: &[String]| names.iter().cloned().map(plain).collect();
     RuntimeCard {
         name: runtime.name_any(),
-        provider: spec.provider.as_str().to_owned(),
+        provider: spec.driver().to_owned(),
         image: plain(spec.image.clone()),
         model: spec.defaults.model.clone().map(plain),
         max_pods: u32::try_from(spec.capacity.max_pods).ok(),
+        version: cli.and_then(|cli| cli.version.clone()).map(plain),
+        models: cli.map(|cli| names(&cli.models)).unwrap_or_default(),
+        models_left_out: cli
+            .and_then(|cli| u32::try_from(cli.models_left_out).ok())
+            .unwrap_or_default(),
+        thinking_levels: cli
+            .map(|cli| names(&cli.thinking_levels))
+            .unwrap_or_default(),
         standing: standing(status.map(|status| &status.conditions[..]), crds::READY),
     }
 }

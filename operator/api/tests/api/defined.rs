@@ -175,10 +175,16 @@ both! {
         }));
         let ready = condition("Ready", "False", "NetworkPolicyFailed", "The apiserver says no.");
         change(&bed.cluster.runtimes, "claude", |runtime| {
-            runtime.status = serde_json::from_value(json!({"conditions": [ready]})).unwrap();
+            let cli = json!({
+                "probed": "x", "finding": "Usable", "version": "2.1.332", "probedTime": "2027-01-15T02:00:00Z",
+                "models": ["opus", "haiku"], "modelsLeftOut": 3, "thinkingLevels": ["low", "max"],
+            });
+            let status = json!({"conditions": [ready], "cli": cli});
+            runtime.status = serde_json::from_value(status).unwrap();
         });
         let wanted: Value = json!({
             "name": "claude", "provider": "claude", "image": "agent:1", "model": "opus", "maxPods": 3,
+            "version": "2.1.332", "models": ["opus", "haiku"], "modelsLeftOut": 3, "thinkingLevels": ["low", "max"],
             "standing": {"ready": false, "reason": "NetworkPolicyFailed", "message": "The apiserver says no."},
         });
         assert_eq!(ada.get("/runtimes/claude").await.ok(), wanted);

@@ -59,10 +59,22 @@ fn shown(runtime: &RuntimeCard) -> String {
         ("name", runtime.name.clone()),
         ("provider", runtime.provider.clone()),
         ("image", runtime.image.clone()),
-        ("model", runtime.model.clone().unwrap_or_default()),
+        ("default model", runtime.model.clone().unwrap_or_default()),
+        ("version", runtime.version.clone().unwrap_or_default()),
+        ("models", models(runtime)),
+        ("thinking", runtime.thinking_levels.join(" ")),
         ("pods at most", pods(runtime)),
         ("ready", long(&runtime.standing)),
     ])
+}
+
+/// Those that its program names, and how many more.
+fn models(runtime: &RuntimeCard) -> String {
+    let mut models = runtime.models.join(" ");
+    if runtime.models_left_out > 0 {
+        models.push_str(&format!(" … and {} more", runtime.models_left_out));
+    }
+    models
 }
 
 fn pods(runtime: &RuntimeCard) -> String {
@@ -86,6 +98,10 @@ mod tests {
             image: "agent-claude:0.1.0".to_owned(),
             model: Some("opus".to_owned()),
             max_pods: Some(20),
+            version: Some("2.1.332".to_owned()),
+            models: vec!["default".to_owned(), "opus".to_owned()],
+            models_left_out: 3,
+            thinking_levels: vec!["low".to_owned(), "high".to_owned()],
             standing: Standing {
                 ready: false,
                 reason: Some("NetworkPolicyFailed".to_owned()),

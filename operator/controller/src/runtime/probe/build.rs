@@ -29,6 +29,9 @@ pub(super) fn name(runtime: &str) -> String {
     format!("mooring-probe-{runtime}")
 }
 
+/// Counts what programs are asked, so that after an upgrade they are asked once more for what was not known before.
+const QUESTIONS: u8 = 2;
+
 /// Names what is asked: all of a Runtime that the answer depends on.
 #[must_use]
 pub(crate) fn fingerprint(spec: &RuntimeSpec) -> String {
@@ -44,8 +47,19 @@ pub(crate) fn fingerprint(spec: &RuntimeSpec) -> String {
         spec.pod.tolerations,
         spec.pod.run_as_user,
         spec.pod.run_as_group,
+        plain(spec),
+        QUESTIONS,
     ]);
     hex::encode(&Sha256::digest(asked.to_string())[..HASH_BYTES])
+}
+
+/// The variables of a Runtime that stand in it as they are: a program that is set up by them knows other models. What
+/// comes by reference may be a secret, and stays out.
+fn plain(spec: &RuntimeSpec) -> BTreeMap<&str, &str> {
+    let variables = spec.pod.env.iter();
+    variables
+        .filter_map(|variable| Some((variable.name.as_str(), variable.value.as_deref()?)))
+        .collect()
 }
 
 /// Whether another Runtime that runs the same may be told the answer without asking itself.
@@ -55,7 +69,7 @@ pub(super) fn is_shareable(spec: &RuntimeSpec) -> bool {
 
 /// The program that a Runtime starts.
 pub(super) fn program(spec: &RuntimeSpec) -> Program {
-    programs::of(spec.provider.as_str())
+    programs::of(spec.driver())
 }
 
 /// What the program is called by this Runtime.
@@ -64,7 +78,7 @@ pub(super) fn called(spec: &RuntimeSpec) -> String {
     own.map_or_else(|| program(spec).name.to_owned(), Clone::clone)
 }
 
-/// The command that asks for the version, or only looks where the program is not known to have one.
+/// The command that asks for the version and for what can be asked of it, or only looks where nobody knows how.
 fn command(spec: &RuntimeSpec) -> Vec<String> {
     let words = |words: &[&str]| {
         words
@@ -73,8 +87,11 @@ fn command(spec: &RuntimeSpec) -> Vec<String> {
             .collect::<Vec<_>>()
     };
     let mut command = words(&[paths::RUNNER, "probe"]);
-    let is_known = spec.provider != crds::Provider::Acp;
-    if !is_known {
+    let unknown = [crds::Provider::Acp, crds::Provider::Custom];
+    let is_known = !unknown.contains(&spec.provider);
+    if is_known {
+        command.extend(words(&["--provider", spec.provider.as_str()]));
+    } else {
         command.push("--look-only".to_owned());
     }
     command.push("--".to_owned());
@@ -85,7 +102,6 @@ fn command(spec: &RuntimeSpec) -> Vec<String> {
     }
     if is_known {
         command.extend(spec.launch_prefix.iter().cloned());
-        command.push("--version".to_owned());
     }
     command
 }
@@ -184,12 +200,18 @@ fn asker(spec: &RuntimeSpec) -> core::Container {
             .image_pull_policy
             .map(|policy| policy.as_str().to_owned()),
         command: Some(command(spec)),
-        // Nothing of the Runtime's own: no key is needed to tell a version.
-        env: Some(vec![core::EnvVar {
-            name: "HOME".to_owned(),
-            value: Some("/tmp".to_owned()),
-            value_from: None,
-        }]),
+        // No key is needed for what is asked.
+        env: Some(
+            plain(spec)
+                .into_iter()
+                .chain([("HOME", "/tmp")])
+                .map(|(name, value)| core::EnvVar {
+                    name: name.to_owned(),
+                    value: Some(value.to_owned()),
+                    value_from: None,
+                })
+                .collect(),
+        ),
         resources: Some(resources(MEMORY, "256Mi")),
         volume_mounts: Some(mounts),
         termination_message_path: Some(paths::TERMINATION_LOG.to_owned()),
@@ -291,7 +313,14 @@ mod tests {
         let command = spec.containers[0].command.as_ref().unwrap().join(" ");
         assert_eq!(
             command,
-            "/opt/mooring/bin/mooring-runner probe -- /opt/agent serve --version"
+            "/opt/mooring/bin/mooring-runner probe --provider claude -- /opt/agent serve"
+        );
+        // Nobody knows what its options are.
+        runtime.spec.provider = crds::Provider::Custom;
+        runtime.spec.family = Some(crds::Family::AppServer);
+        assert_eq!(
+            super::command(&runtime.spec).join(" "),
+            "/opt/mooring/bin/mooring-runner probe --look-only -- /opt/agent serve"
         );
         let volume = spec.volumes.unwrap().pop().unwrap();
         assert_eq!(volume.image.unwrap().reference.as_deref(), Some("cli:1"));
@@ -311,6 +340,18 @@ mod tests {
         assert!(after(|spec| spec.provider = crds::Provider::Codex));
         assert!(!after(|spec| spec.capacity.max_pods = 3));
         assert!(!after(|spec| spec.args = vec!["x".to_owned()]));
+        let with = |variable: serde_json::Value| {
+            let mut spec = runtime.spec.clone();
+            spec.pod.env = vec![serde_json::from_value(variable).unwrap()];
+            let pod = asker(&spec);
+            (fingerprint(&spec) != before, pod.env.unwrap().len())
+        };
+        assert_eq!(with(json!({"name": "MODELS", "value": "x"})), (true, 2));
+        let secret = json!({"secretKeyRef": {"name": "s", "key": "k"}});
+        assert_eq!(
+            with(json!({"name": "KEY", "valueFrom": secret})),
+            (false, 1)
+        );
     }
 
     #[test]

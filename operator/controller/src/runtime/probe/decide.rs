@@ -124,6 +124,7 @@ fn told(seen: &Seen, pod: &Pod, answer: Answer, now: Timestamp) -> CliStatus {
         finding,
         message,
         version,
+        catalog,
     } = answer;
     let mut message = match remedy(seen, finding) {
         Some(remedy) => format!("{message}. {remedy}"),
@@ -135,6 +136,9 @@ fn told(seen: &Seen, pod: &Pod, answer: Answer, now: Timestamp) -> CliStatus {
         finding,
         message,
         version,
+        models: catalog.models,
+        models_left_out: i32::try_from(catalog.models_left_out).unwrap_or(i32::MAX),
+        thinking_levels: catalog.thinking_levels,
         image_id: read::image_id(pod),
         // The pod's own, so that the same answer read twice says the same.
         probed_time: pod.metadata.creation_timestamp.clone().unwrap_or(Time(now)),
@@ -187,7 +191,7 @@ fn left(now: Timestamp, until: Timestamp) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use protocol::probe::Report;
+    use protocol::probe::{Catalog, Report};
     use protocol::programs;
     use serde_json::{Value, json};
 
@@ -241,6 +245,9 @@ mod tests {
             finding,
             message: String::new(),
             version: Some("2.1.332".to_owned()),
+            models: vec!["opus".to_owned()],
+            models_left_out: 0,
+            thinking_levels: vec!["high".to_owned()],
             image_id: Some("sha256:1".to_owned()),
             probed_time: Time(at(0)),
         })
@@ -263,6 +270,7 @@ mod tests {
         let version = Report::Ended {
             code: Some(0),
             printed: "2.1.332 (Claude Code)".to_owned(),
+            catalog: Some(Catalog::new(["opus".to_owned()], ["high".to_owned()])),
         };
         let answered = Seen {
             pod: pod(KEY, ended(&version)),
@@ -344,10 +352,12 @@ mod tests {
         let old = Report::Ended {
             code: Some(0),
             printed: "1.0.3".to_owned(),
+            catalog: None,
         };
         let broken = Report::Ended {
             code: Some(1),
             printed: "boom\n".to_owned(),
+            catalog: None,
         };
         let foreign = Report::NotExecutable {
             why: "/usr/bin/claude is made for aarch64, the node is x86_64".to_owned(),

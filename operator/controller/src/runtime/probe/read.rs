@@ -4,7 +4,7 @@ use crds::CliFinding;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
 use protocol::paths;
-use protocol::probe::{self, Report};
+use protocol::probe::{self, Catalog, Report};
 use protocol::programs::{Program, version_in};
 
 /// From the pod's creation on; an image that takes longer is asked for again later.
@@ -30,6 +30,8 @@ pub(super) struct Answer {
     pub(super) message: String,
     /// Which version it told.
     pub(super) version: Option<String>,
+    /// What it says that it can be asked for.
+    pub(super) catalog: Catalog,
 }
 
 impl Answer {
@@ -38,6 +40,7 @@ impl Answer {
             finding,
             message: message.into(),
             version: None,
+            catalog: Catalog::default(),
         }
     }
 }
@@ -109,7 +112,14 @@ fn judge(report: Report, program: &Program, command: &str) -> Answer {
                 probe::SECONDS
             ),
         ),
-        Report::Ended { code, printed } => ended(code, &printed, program, command),
+        Report::Ended {
+            code,
+            printed,
+            catalog,
+        } => Answer {
+            catalog: catalog.unwrap_or_default(),
+            ..ended(code, &printed, program, command)
+        },
     }
 }
 
@@ -212,6 +222,7 @@ mod tests {
         said(&Report::Ended {
             code,
             printed: printed.to_owned(),
+            catalog: None,
         })
     }
 

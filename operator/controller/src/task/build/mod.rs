@@ -4,6 +4,7 @@
 mod claim;
 mod environment;
 mod pod;
+mod resources;
 mod secret;
 mod session;
 mod task;

@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt as _;
 use protocol::paths;
 
+use super::resources::resources;
 use super::{AttemptNames, Kin, attempt_labels, environment, meta};
 
 /// Room for our programs.
@@ -142,11 +143,7 @@ fn agent(parts: &PodParts<'_>) -> core::Container {
         command: Some(vec![paths::RUNNER.to_owned(), "run".to_owned()]),
         env: Some(environment::env(runtime, parts.agent, parts.install)),
         env_from: Some(environment::env_from(runtime, parts.agent)),
-        resources: Some(core::ResourceRequirements {
-            requests: Some(runtime.pod.resources.requests.clone()),
-            limits: Some(runtime.pod.resources.effective_limits()),
-            claims: None,
-        }),
+        resources: Some(resources(runtime)),
         volume_mounts: Some(mounts(parts)),
         termination_message_path: Some(paths::TERMINATION_LOG.to_owned()),
         // Never the log: it is the agent's to write.
