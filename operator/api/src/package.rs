@@ -58,6 +58,7 @@ pub(crate) fn build(sources: &Sources<'_>) -> Package {
             name: attempt.runtime.clone(),
             // As it was claimed: the store files the conversation under this one.
             provider: attempt.provider.clone(),
+            version: runtime.cli_version().map(str::to_owned),
             command: runtime.spec.command.clone(),
             launch_prefix: runtime.spec.launch_prefix.clone(),
             args: runtime.spec.args.clone(),

@@ -237,7 +237,10 @@ async fn a_tool_that_runs_for_too_long_is_ended_and_the_turn_goes_on() {
         if real.provider == "claude" {
             assert_eq!(result.outcome, Outcome::Succeeded, "{said}\n{}", ended.log);
             assert_eq!(result.output, "It ended.", "{said}");
-            assert!(said.contains("it has run for too long and is ended"), "{said}");
+            assert!(
+                said.contains("it has run for too long and is ended"),
+                "{said}"
+            );
         } else {
             let class = result.outcome.class();
             assert_eq!(class, Some(FailureClass::ToolTimeout), "{}", ended.log);
