@@ -1,6 +1,11 @@
 //! Gemini CLI.
 
-use crate::lab::Cli;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+
+use crate::catalog::asked_for;
+use crate::lab::{Cli, with_lab, word};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
@@ -24,5 +29,53 @@ const GEMINI: Cli = Cli {
     acp: true,
 };
 
-scenarios!(GEMINI);
-through_the_runner!(GEMINI);
+// It tries a provider that fails again for minutes; its recordings show the classes. A tool that runs when it is
+// interrupted it lets come to its end, so the rest of the ladder has to end it.
+scenarios!(GEMINI:
+    it_answers
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_while_it_answers
+    its_skills_are_known_to_it
+    a_tool_of_an_mcp_server_is_called
+);
+through_the_runner!(GEMINI:
+    tools_are_told_one_by_one_and_every_token_counts
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    its_skills_reach_the_model
+    flags_of_ours_are_left_out
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+);
+asked_for!(GEMINI);
+
+/// The minute of the clock by which the program names its files.
+#[expect(clippy::disallowed_methods, reason = "it is the program's clock")]
+fn minute() -> Result<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 60)
+}
+
+/// In another minute than that in which the conversation began: within the same it writes over what it is to load.
+#[test]
+fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
+    with_lab(GEMINI, |lab| {
+        let word = word()?;
+        let first = lab.say(&format!("[scenario:text] Remember the word {word}."), None)?;
+        let session = first.session()?;
+        let began = minute()?;
+        while minute()? == began {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        for _ in 0..2 {
+            let next = lab.say("[scenario:recall] Which word was it?", Some(session))?;
+            assert_eq!(next.result.output, format!("The word was {word}."));
+            assert_eq!(next.session()?, session);
+        }
+        Ok(())
+    })
+}

@@ -5,10 +5,14 @@
 #[expect(dead_code, reason = "the tests in `life` use the rest of it")]
 #[path = "../life/api.rs"]
 mod api;
+#[cfg(test)]
+#[path = "../real/catalog.rs"]
+mod catalog;
 mod codebuddy;
 mod copilot;
 mod gemini;
 mod hermes;
+#[expect(dead_code, reason = "the tests in `real` use the rest of it")]
 #[path = "../real/inside.rs"]
 mod inside;
 mod kimi;

@@ -1,5 +1,6 @@
 //! opencode.
 
+use crate::catalog::asked_for;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -31,5 +32,7 @@ scenarios!(OPENCODE:
     it_can_be_interrupted_while_it_answers
     failures_of_the_provider_have_their_class
     its_skills_are_known_to_it
+    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(OPENCODE);
+asked_for!(OPENCODE);

@@ -7,6 +7,17 @@ use protocol::probe::{Catalog, Report};
 
 use crate::lab::Lab;
 
+/// The test that it says so, of this program.
+macro_rules! asked_for {
+    ($cli:ident) => {
+        #[test]
+        fn it_says_what_it_can_be_asked_for() -> anyhow::Result<()> {
+            $crate::lab::with_lab($cli, $crate::catalog::it_says_what_it_can_be_asked_for)
+        }
+    };
+}
+pub(crate) use asked_for;
+
 /// A model and a level of thinking among those that each names.
 const AMONG: &[(&str, &str, Option<&str>)] = &[
     ("claude", "opus", Some("max")),

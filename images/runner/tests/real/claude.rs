@@ -3,6 +3,7 @@
 use anyhow::Result;
 use protocol::ToolStatus;
 
+use crate::catalog::asked_for;
 use crate::lab::{Cli, with_lab};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -29,6 +30,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 
 scenarios!(CLAUDE);
 through_the_runner!(CLAUDE);
+asked_for!(CLAUDE);
 scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 
 /// The rewrite arrives in time though the first message follows `initialize` at once.

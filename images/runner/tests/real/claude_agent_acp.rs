@@ -1,5 +1,6 @@
 //! Claude Code behind ACP.
 
+use crate::catalog::asked_for;
 use crate::claude;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
@@ -20,3 +21,4 @@ const CLAUDE_AGENT: Cli = Cli {
 
 scenarios!(CLAUDE_AGENT);
 through_the_runner!(CLAUDE_AGENT);
+asked_for!(CLAUDE_AGENT);

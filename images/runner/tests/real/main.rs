@@ -7,6 +7,8 @@
 #[expect(dead_code, reason = "the tests in `life` use the rest of it")]
 #[path = "../life/api.rs"]
 mod api;
+#[cfg(test)]
+mod catalog;
 mod claude;
 mod claude_agent_acp;
 mod codex;

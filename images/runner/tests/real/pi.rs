@@ -1,5 +1,6 @@
 //! pi.
 
+use crate::catalog::asked_for;
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
@@ -31,4 +32,5 @@ const PI: Cli = Cli {
 scenarios!(PI);
 scenarios!(PI: a_remark_reaches_the_model_in_the_same_turn);
 through_the_runner!(PI);
+asked_for!(PI);
 gated!(PI);
