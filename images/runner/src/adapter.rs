@@ -15,6 +15,7 @@ use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, TokenUsage};
 
 use crate::environment::Environment;
+use crate::ledger::Ledger;
 use crate::mcp::{McpServers, Values};
 
 /// What is fixed about one agent's command line.
@@ -43,6 +44,11 @@ pub trait Provider: Sync {
     /// an id comes from a CLI's output, so one that could leave the store's directory gives no path. Where
     /// the name of a file cannot be worked out, the store is looked through, within bounds.
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf>;
+
+    /// Where the CLI writes down its tokens, of one that tells them nowhere else.
+    fn ledger(&self) -> Option<&'static Ledger> {
+        None
+    }
 
     /// How the CLI is stopped.
     fn ladder(&self) -> Ladder;

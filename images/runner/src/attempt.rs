@@ -284,6 +284,10 @@ impl Attempt<'_> {
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
+        let marked = provider.ledger().map(|ledger| {
+            let mark = self.at(|place| ledger.mark(place, launch.resume.as_deref()));
+            (ledger, mark)
+        });
         let child = spawn(
             &line.argv,
             &environment,
@@ -315,7 +319,11 @@ impl Attempt<'_> {
                 seconds,
             ),
         };
-        Ok(drive(child, line.stdin, adapter, &mut around).await)
+        let mut end = drive(child, line.stdin, adapter, &mut around).await;
+        if let (Some((ledger, mark)), Some(session)) = (marked, &end.result.session) {
+            end.result.usage = self.at(|place| ledger.since(&mark, place, session));
+        }
+        Ok(end)
     }
 
     /// Where a run asks people about tools, if its Agent wants that.

@@ -29,6 +29,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["context_length_exceeded"]),
             Words(&["maximum context"]),
             Words(&["prompt is too long"]),
+            Words(&["context exceeds model limit"]),
             Words(&["prompt_too_long"]),
             Words(&["context size has been exceeded"]),
             Words(&["context window limit"]),
@@ -132,6 +133,8 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["connection refused"]),
             Words(&["connectionrefused"]),
             Words(&["econnreset"]),
+            Words(&["other side closed"]),
+            Words(&["und_err_"]),
             Words(&["enotfound"]),
             Words(&["dns"]),
             Words(&["i/o timeout"]),
@@ -392,6 +395,14 @@ mod tests {
             ),
             ("Missing environment variable: `X`.", C::ConfigMissing),
             ("Connection error.", C::ProviderNetwork),
+            (
+                "terminated: other side closed (UND_ERR_SOCKET)",
+                C::ProviderNetwork,
+            ),
+            (
+                "Internal error: Session too large to compact - context exceeds model limit even after stripping media",
+                C::ContextOverflow,
+            ),
             (
                 "API key not valid. Please pass a valid API key.",
                 C::ProviderAuth,

@@ -22,6 +22,7 @@ pub mod install;
 pub mod journal;
 pub mod launch_files;
 pub mod layout;
+pub mod ledger;
 pub mod life;
 pub mod lines;
 pub mod mcp;

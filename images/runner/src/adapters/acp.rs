@@ -40,6 +40,7 @@ use self::opening::without_lifted;
 use self::run::Run;
 use super::command::{Parts, option};
 use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
+use crate::ledger::Ledger;
 
 /// An agent that speaks ACP.
 pub(super) struct Acp(&'static Dialect);

@@ -33,5 +33,6 @@ scenarios!(COPILOT:
     it_can_be_interrupted_while_it_answers
     failures_of_the_provider_have_their_class
     its_skills_are_known_to_it
+    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(COPILOT);

@@ -27,5 +27,8 @@ scenarios!(HERMES:
     it_thinks_before_it_answers
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
+    a_tool_of_an_mcp_server_is_called
+    it_uses_a_tool
+    its_skills_are_known_to_it
 );
 through_the_runner!(HERMES);

@@ -27,9 +27,9 @@ max_context_size = 128000
 "#,
     )],
     uses: None,
-    model: None,
-    // It does not tell them over ACP.
-    tokens: None,
+    model: Some("scripted"),
+    // It writes them down, under the name of the model in its file.
+    tokens: Some((1240, 12, 300)),
     has_files: false,
     in_pieces: true,
     acp: true,
@@ -44,5 +44,7 @@ scenarios!(KIMI:
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
+    a_tool_of_an_mcp_server_is_called
+    its_skills_are_known_to_it
 );
 through_the_runner!(KIMI);

@@ -34,5 +34,6 @@ scenarios!(QWEN:
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
     its_skills_are_known_to_it
+    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(QWEN);

@@ -244,10 +244,12 @@ impl Lab {
         options(&mut launch);
         let (line, adapter) = self.cli.provider()?.launch(&launch);
         let _files = launch_files::write(&line.files).map_err(anyhow::Error::msg)?;
+        let ledger = self.cli.provider()?.ledger();
+        let mark = self.at(|_, place| ledger.map(|ledger| ledger.mark(place, resume)))?;
         let record = Record::of(self.cli.id, message);
         record.told(&line.stdin);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
-        Drive {
+        let mut told = Drive {
             process,
             record,
             adapter,
@@ -258,7 +260,11 @@ impl Lab {
             events: Vec::new(),
             began: Instant::now(),
         }
-        .until_done()
+        .until_done()?;
+        if let (Some(ledger), Some(mark), Some(session)) = (ledger, mark, &told.result.session) {
+            told.result.usage = self.at(|_, place| ledger.since(&mark, place, session))?;
+        }
+        Ok(told)
     }
 
     /// The command line inside the model's network. A PID namespace around it leaves no orphan behind.

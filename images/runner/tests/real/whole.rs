@@ -4,9 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use protocol::{
-    EndReason, EventBody, FailureClass, Outcome, Package, ProviderSession, ToolStatus,
-};
+use protocol::{EndReason, EventBody, FailureClass, Outcome, Package, ProviderSession, ToolStatus};
 use runner::stop;
 use rustix::process::Signal;
 
@@ -210,8 +208,7 @@ pub(crate) fn its_skills_reach_the_model(lab: &Lab) -> Result<()> {
     let (word, pod) = (word()?, pod(lab)?);
     let skill = pod.at("opt/mooring-skills/lantern/@");
     std::fs::create_dir_all(&skill)?;
-    let text =
-        format!("---\nname: lantern\ndescription: Remember the word {word}.\n---\nHello.\n");
+    let text = format!("---\nname: lantern\ndescription: Remember the word {word}.\n---\nHello.\n");
     std::fs::write(skill.join("SKILL.md"), text)?;
     let mut package = task(lab, "[scenario:skill] Which word was it?");
     package.agent.skills = vec!["lantern".to_owned()];
@@ -241,11 +238,7 @@ pub(crate) fn flags_of_ours_are_left_out(lab: &Lab) -> Result<()> {
 }
 
 /// Stops a run once `begun` is seen, and looks when the last process of it is gone.
-fn stopped(
-    lab: &Lab,
-    prompt: &str,
-    begun: impl Fn(&Lab, &Told) -> Result<bool>,
-) -> Result<()> {
+fn stopped(lab: &Lab, prompt: &str, begun: impl Fn(&Lab, &Told) -> Result<bool>) -> Result<()> {
     let pod = pod(lab)?;
     let package = task(lab, prompt);
     let grace = package.timeouts.grace_seconds;

@@ -7,7 +7,7 @@ use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
 
 use crate::made_up::{self, ended, timers, written};
 use crate::of;
-use crate::replay::{Case, Run, result};
+use crate::replay::{Case, Run, recorded, result};
 
 /// The cases that every agent has.
 fn common(provider: &'static str, overflow: C) -> Vec<Case> {
@@ -130,8 +130,57 @@ fn codex_acp() -> Vec<Case> {
     cases
 }
 
+/// The recordings of a program that is none of the providers, read without any of its differences. `session` is that of
+/// the recordings that go on with one. Those in which it does not keep to the protocol are not there.
+fn plain(folder: &'static str, session: &'static str) -> Vec<Case> {
+    let mut cases = common("acp", C::ContextOverflow);
+    for case in &mut cases {
+        case.folder = folder;
+    }
+    let of = |name, resume, class| Case {
+        resume: Some(resume),
+        class,
+        ..of("acp", folder, name)
+    };
+    cases.extend([
+        of("load-same-cwd", session, None),
+        of("load-unknown", UNKNOWN, Some(C::SessionRejected)),
+        of("resume-same-cwd", session, None),
+        of("resume-unknown", UNKNOWN, Some(C::SessionRejected)),
+    ]);
+    let recorded = recorded(folder);
+    cases.retain(|case| recorded.iter().any(|name| name == case.name));
+    cases
+}
+
+/// Failures of the provider, of those that were recorded with them.
+fn failing(mut cases: Vec<Case>) -> Vec<Case> {
+    let folder = cases[0].folder;
+    for (name, class) in [
+        ("http-429", C::ProviderOverloaded),
+        ("http-500", C::ProviderServerError),
+    ] {
+        cases.push(Case {
+            class: Some(class),
+            ..of("acp", folder, name)
+        });
+    }
+    cases
+}
+
 pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
     vec![
+        (
+            "acp-opencode",
+            plain("acp-opencode", "ses_dd63305c5ffedYVVnrmRBeVx02"),
+        ),
+        (
+            "acp-qwen",
+            plain("acp-qwen", "00000000-0000-4000-8000-000000000004"),
+        ),
+        ("acp-copilot", plain("acp-copilot", FIRST)),
+        ("acp-claude-code", failing(plain("acp-claude-code", FIRST))),
+        ("acp-codex", plain("acp-codex", FIRST)),
         ("gemini", gemini()),
         ("kimi", kimi()),
         ("vibe", vibe()),

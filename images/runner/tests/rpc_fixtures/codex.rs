@@ -43,6 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
         failed("approval-escalate", C::CliCrashed),
         ok("approval-patch"),
         ok("compact"),
+        ok("context-files"),
         failed("drop-before", C::ProviderNetwork),
         failed("drop-mid", C::ProviderNetwork),
         ok("dynamic-tool"),
@@ -69,6 +70,7 @@ pub(crate) fn cases() -> Vec<Case> {
             "resume-other-cwd-given",
             "00000000-0000-4000-8000-000000000036",
         ),
+        resumed("resume-other-cwd", "00000000-0000-4000-8000-000000000036"),
         resumed("resume-same-cwd", "00000000-0000-4000-8000-000000000036"),
         Case {
             class: Some(C::SessionRejected),
@@ -78,6 +80,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ok("second-turn-while-running"),
         ok("shell"),
         ok("shell-fails"),
+        ok("skill-mention"),
         ok("steer"),
         ok("text"),
         ok("thinking"),

@@ -49,6 +49,11 @@ fn new() -> Vec<Case> {
         aborted("rpc-abort", "Command aborted"),
         aborted("rpc-abort-stream", "\"stopReason\": \"aborted\""),
         ok("rpc-steer"),
+        ok("context-files"),
+        Case {
+            exit: -2,
+            ..failed(NEW, "sigint-mid-turn", C::CliCrashed)
+        },
         Case {
             exit: 143,
             ..failed(NEW, "sigterm-mid-tool", C::CliCrashed)
@@ -60,8 +65,24 @@ fn old() -> Vec<Case> {
     let ok = |name| of("pi", OLD, name);
     vec![
         ok("text"),
+        ok("text-anthropic"),
+        ok("thinking"),
         ok("shell"),
+        ok("write-read"),
+        ok("context-files"),
+        ok("rpc-steer"),
         failed(OLD, "http-401", C::ProviderAuth),
+        failed(OLD, "http-429", C::ProviderOverloaded),
+        failed(OLD, "http-500", C::ProviderServerError),
+        failed(OLD, "http-529", C::ProviderOverloaded),
+        Case {
+            exit: -2,
+            ..failed(OLD, "sigint-mid-turn", C::CliCrashed)
+        },
+        Case {
+            interrupt: Some("\"stopReason\": \"aborted\""),
+            ..failed(OLD, "rpc-abort-stream", C::Cancelled)
+        },
         failed(OLD, "http-quota", C::ProviderQuota),
         failed(OLD, "drop-before", C::ProviderNetwork),
         failed(OLD, "drop-mid", C::ProviderNetwork),

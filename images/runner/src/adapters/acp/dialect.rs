@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::adapter::{Ladder, Launch, Place};
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
+use crate::ledger::Ledger;
 
 /// The differences of one agent.
 pub(super) struct Dialect {
@@ -34,6 +35,8 @@ pub(super) struct Dialect {
     pub(super) skills: fn(&Place<'_>) -> PathBuf,
     /// Where it keeps a conversation; see [`crate::adapter::Provider::session_files`].
     pub(super) session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
+    /// Where it writes down its tokens, if it tells them nowhere else.
+    pub(super) ledger: Option<&'static Ledger>,
     /// The lowest version that is driven, where it has to say one.
     pub(super) lowest: Option<Version>,
     /// Ways to log in, without which it opens no session: the first of them that it announces and takes.
@@ -190,6 +193,7 @@ pub(super) const BASE: Dialect = Dialect {
     reads_no_file: false,
     skills: |place| place.home.join(".agents/skills"),
     session_files: |_, _| Vec::new(),
+    ledger: None,
     lowest: None,
     logins: &[],
     opening: |_, _| {},

@@ -1,8 +1,18 @@
 //! Kimi Code (2.1.0).
 
+use std::path::{Path, PathBuf};
+
+use protocol::TokenUsage;
+use serde_json::Value;
+
 use super::dialect::{BASE, Dialect};
 use crate::adapters::flags::Takes;
-use crate::adapters::frame::text;
+use crate::adapters::frame::{count, text};
+use crate::adapters::stores;
+use crate::ledger::Ledger;
+
+/// Folders that are looked at. An agent can fill its own store with as many as it likes.
+const FOLDERS: usize = 1000;
 
 pub(super) const DIALECT: Dialect = Dialect {
     id: "kimi",
@@ -11,6 +21,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     reserved: &[("acp", Takes::Nothing)],
     env: &[("NO_COLOR", "1"), ("KIMI_CODE_NO_AUTO_UPDATE", "1")],
     skills: |place| place.home.join(".kimi/skills"),
+    ledger: Some(&LEDGER),
     modes: &["yolo"],
     // It tells of its compacting as if the agent had said it, and may end a turn with that alone.
     is_notice: |update| {
@@ -24,3 +35,76 @@ pub(super) const DIALECT: Dialect = Dialect {
     overflow: &["compaction completed"],
     ..BASE
 };
+
+/// Over ACP it tells how full the context is, and no tokens.
+const LEDGER: Ledger = Ledger {
+    files: |place, session| {
+        let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if session.is_empty() || !session.chars().all(is_id) {
+            return Vec::new();
+        }
+        let store = stores::folder(place, "KIMI_CODE_HOME", ".kimi-code").join("sessions");
+        let agents = folders(&store)
+            .into_iter()
+            .flat_map(|work| folders(&work.join(session).join("agents")));
+        let files = agents.map(|agent| agent.join("wire.jsonl"));
+        files.filter(|file| file.exists()).take(FOLDERS).collect()
+    },
+    record: |line| {
+        let record: Value = serde_json::from_slice(line).ok()?;
+        let usage = record.get("usage")?;
+        (text(&record, "type") == "usage.record").then(|| {
+            let spent = TokenUsage {
+                input: count(usage, "inputOther"),
+                output: count(usage, "output"),
+                cache_read: count(usage, "inputCacheRead"),
+                cache_write: count(usage, "inputCacheCreation"),
+            };
+            (text(&record, "model").to_owned(), spent)
+        })
+    },
+};
+
+/// The folders in one; none of one that is not there.
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).into_iter().flatten();
+    let folders = entries.take(FOLDERS).filter_map(|entry| {
+        let entry = entry.ok()?;
+        entry.file_type().ok()?.is_dir().then(|| entry.path())
+    });
+    folders.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::adapter::Place;
+
+    #[test]
+    fn tokens_are_those_of_its_own_records() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place {
+            home: home.path(),
+            cwd: home.path(),
+            env: &BTreeMap::new(),
+        };
+        let main = home
+            .path()
+            .join(".kimi-code/sessions/wd_1/session_a/agents/main");
+        std::fs::create_dir_all(&main).unwrap();
+        let record = r#"{"type":"usage.record","agentId":"main","model":"m","usage":{"inputOther":1240,"output":12,"inputCacheRead":300,"inputCacheCreation":0},"usageScope":"turn","time":1}"#;
+        let same = r#"{"type":"context.append_loop_event","event":{"usage":{"inputOther":1240,"output":12}}}"#;
+        std::fs::write(main.join("wire.jsonl"), format!("{record}\n{same}\n")).unwrap();
+        let none = LEDGER.mark(&place, None);
+        let usage = LEDGER.since(&none, &place, "session_a")["m"];
+        let counted = (usage.input, usage.output, usage.cache_read);
+        assert_eq!(counted, (1240, 12, 300));
+        let all = LEDGER.mark(&place, Some("session_a"));
+        assert!(LEDGER.since(&all, &place, "session_a").is_empty());
+        for odd in ["", "..", "a/b", "session_b"] {
+            assert!(LEDGER.since(&none, &place, odd).is_empty(), "{odd}");
+        }
+    }
+}
