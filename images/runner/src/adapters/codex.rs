@@ -31,7 +31,9 @@ use super::ending::{Closing, Fault, Judgement};
 use super::frame::{cut, log, text};
 use super::json_rpc::{Client, Incoming, Refusal, Version};
 use super::pipes::{self, Stdin, no_frame, wait};
-use crate::adapter::{Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId};
+use crate::adapter::{
+    Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId,
+};
 use crate::classify;
 use crate::mcp::McpServers;
 
@@ -86,6 +88,8 @@ enum Call {
     Interrupt,
     /// A remark, by its number.
     Steer(usize),
+    /// Ends what runs.
+    EndCommands,
 }
 
 /// One run.
@@ -169,7 +173,7 @@ impl Adapter for Run {
                     self.answer_gate(&request, taken, out);
                 }
             }
-            Input::Host(HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::InterruptBackgroundTools) => self.end_commands(out),
         }
     }
 }
@@ -231,7 +235,7 @@ impl Run {
                 self.not_steered(number, &refusal.words, out);
                 return;
             }
-            (Call::Interrupt, Err(refusal)) => {
+            (Call::Interrupt | Call::EndCommands, Err(refusal)) => {
                 out.push(Output::Event(log(LogLevel::Debug, refusal.words)));
                 return;
             }
@@ -252,7 +256,7 @@ impl Run {
                 let turn = result.get("turn").map(|turn| text(turn, "id").to_owned());
                 self.began(turn.unwrap_or_default(), out);
             }
-            Call::Interrupt | Call::Steer(_) => {}
+            Call::Interrupt | Call::EndCommands | Call::Steer(_) => {}
         }
     }
 
@@ -268,6 +272,24 @@ impl Run {
             let params = json!({"threadId": thread, "turnId": turn});
             self.call(Call::Interrupt, "turn/interrupt", &params, out);
         }
+    }
+
+    /// A command has run for too long: all that run are ended, and the model sees what they gave.
+    fn end_commands(&mut self, out: &mut Vec<Output>) {
+        let runs = self.turn.is_some() && self.judgement.is_none();
+        let Some(thread) = self.thread.as_deref().filter(|_| runs && self.name == ID) else {
+            return;
+        };
+        let params = json!({"threadId": thread});
+        self.call(
+            Call::EndCommands,
+            "thread/backgroundTerminals/clean",
+            &params,
+            out,
+        );
+        let words = "a command has run for too long: those that run are ended";
+        out.push(Output::Event(log(LogLevel::Warn, words)));
+        out.push(Output::Activity(Activity::ToolsInterrupted));
     }
 
     fn refused(&mut self, call: Call, refusal: &Refusal, out: &mut Vec<Output>) {
