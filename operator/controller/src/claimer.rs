@@ -33,7 +33,7 @@ pub fn lane(ctx: &Context, runtime: &Runtime) -> Option<Lane> {
     Some(Lane {
         namespace_uid,
         runtime: runtime.name_any(),
-        provider: runtime.spec.provider.as_str().to_owned(),
+        provider: runtime.spec.driver().to_owned(),
         max_pods: u32::try_from(runtime.spec.capacity.max_pods).unwrap_or(0),
         agents: (agents.iter())
             .filter(|agent| is_enforced(agent, runtime))
