@@ -12,7 +12,8 @@ impl Record {
     pub(crate) fn of(program: &str, message: &str) -> Self {
         let scenario = message.split("[scenario:").nth(1).unwrap_or_default();
         let scenario = scenario.split(']').next().unwrap_or_default();
-        Self(std::env::var_os("RECORD").and_then(|folder| {
+        let folder = std::env::var_os("RECORD").filter(|folder| !folder.is_empty());
+        Self(folder.and_then(|folder| {
             let folder = PathBuf::from(folder);
             let path = |number| folder.join(format!("{program}-{scenario}-{number}"));
             let is_free = |path: &PathBuf| !path.with_extension("jsonl").exists();

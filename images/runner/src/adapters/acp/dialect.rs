@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::sessions::Step;
 use crate::adapter::{Ladder, Launch, Place};
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
@@ -47,6 +48,8 @@ pub(super) struct Dialect {
     pub(super) lifted: &'static [&'static str],
     /// Words of a refused opening that mean that it lacks a setting.
     pub(super) unset: &'static [&'static str],
+    /// A call of its own before all settings of an opened session.
+    pub(super) first: fn(&Launch, &str, &Value) -> Option<Step>,
     /// Settings of a session that are made in each.
     pub(super) choices: &'static [Choice],
     /// How a conversation goes on, where both ways are offered.
@@ -199,6 +202,7 @@ pub(super) const BASE: Dialect = Dialect {
     opening: |_, _| {},
     lifted: &[],
     unset: &[],
+    first: |_, _, _| None,
     choices: &[],
     resume: Resume::Resume,
     is_held: |_| false,

@@ -20,7 +20,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     args: &["acp"],
     reserved: &[("acp", Takes::Nothing)],
     env: &[("NO_COLOR", "1"), ("KIMI_CODE_NO_AUTO_UPDATE", "1")],
-    skills: |place| place.home.join(".kimi/skills"),
+    skills: |place| stores::folder(place, "KIMI_CODE_HOME", ".kimi-code").join("skills"),
     ledger: Some(&LEDGER),
     modes: &["yolo"],
     // It tells of its compacting as if the agent had said it, and may end a turn with that alone.

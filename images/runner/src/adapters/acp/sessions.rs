@@ -53,7 +53,8 @@ pub(super) fn steps(
     id: &str,
     opened: &Value,
 ) -> Result<Vec<Step>, String> {
-    let mut steps: Vec<_> = mode(dialect, id, opened).into_iter().collect();
+    let first = (dialect.first)(launch, id, opened);
+    let mut steps: Vec<_> = first.into_iter().chain(mode(dialect, id, opened)).collect();
     let choices = dialect.choices.iter();
     steps.extend(choices.filter_map(|choice| choose(choice, id, opened)));
     match (dialect.model, &launch.model) {
