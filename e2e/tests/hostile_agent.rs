@@ -9,7 +9,7 @@ use e2e::objects::{condition, text};
 use e2e::script::Script;
 use e2e::token::{self, ApiClient, Poller};
 use e2e::wait::Record;
-use e2e::{Workspace, store, story};
+use e2e::{Workspace, objects, store, story};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 use protocol::{EventBody, WIRE_VERSION};
@@ -32,7 +32,12 @@ for out in /proc/1/fd/1 /proc/[2-9]*/fd/1; do
   echo "$out: $?"
 done 2>&1
 head -c 16 /proc/1/mem 2>&1; cat /proc/1/environ 2>&1 | head -c 100; ls /proc/1/fd 2>&1
+for file in mem environ maps auxv; do head -c 1 /proc/1/$file > /dev/null 2>&1; echo "$file of the runner: $?"; done
+for file in environ maps auxv; do head -c 1 /proc/self/$file > /dev/null 2>&1; echo "$file of its own: $?"; done
 "#;
+
+/// More processes than any work needs.
+const FORK: &str = "for i in $(seq 1000); do sleep 600 > /dev/null 2>&1 & done; echo started: $(ls -d /proc/[0-9]* | wc -l)";
 
 async fn events(workspace: &Workspace, task: &AgentTask) -> Result<Vec<EventBody>> {
     let id = store::task_id(&text(task, "/status/taskId")?)?;
@@ -96,6 +101,20 @@ async fn a_forged_result_is_not_believed(workspace: &Workspace) -> Result<()> {
         "memory or environment was readable: {output}"
     );
 
+    for file in ["mem", "environ", "maps", "auxv"] {
+        ensure!(
+            output.contains(&format!("{file} of the runner: 1")),
+            "{file} of the runner could be read: {output}"
+        );
+    }
+    for file in ["environ", "maps", "auxv"] {
+        // What is refused there is refused for the runner's sake.
+        ensure!(
+            output.contains(&format!("{file} of its own: 0")),
+            "nothing of that can be read here: {output}"
+        );
+    }
+
     // The next runner of the session finds the forged lines, believes none of them and says so.
     let next = workspace
         .run("next", "hostile", &Script::new().answer("Done."))
@@ -121,7 +140,7 @@ async fn a_forged_result_is_not_believed(workspace: &Workspace) -> Result<()> {
 }
 
 fn objects_true(task: &AgentTask) -> bool {
-    e2e::objects::is_true(task, "Succeeded")
+    objects::is_true(task, "Succeeded")
 }
 
 async fn a_signal_from_inside_does_not_end_the_turn(workspace: &Workspace) -> Result<()> {
@@ -143,6 +162,39 @@ async fn a_signal_from_inside_does_not_end_the_turn(workspace: &Workspace) -> Re
             .any(|words| words.contains("TERM")),
         "nothing is said of the signal: {seen:?}"
     );
+    Ok(())
+}
+
+async fn a_thousand_children_end_with_the_turn(workspace: &Workspace) -> Result<()> {
+    let image = &workspace.cluster.settings.images.agent_fake;
+    let runtime = objects::runtime("crowd", image).set("/spec/pod/resources/limits/memory", "1Gi");
+    workspace
+        .prepare_with(&runtime, &objects::agent("crowd", "crowd"))
+        .await?;
+    let task = |name: &str, script: &Script| {
+        objects::task(name, "crowd", script).set("/spec/agentRef/name", "crowd")
+    };
+    let script = Script::new()
+        .remember("lantern")
+        .run(FORK)
+        .answer("Forked.");
+    let forked = workspace.run_task(&task("crowd-1", &script)).await?;
+    ensure!(objects_true(&forked), "{:?}", forked.status);
+    let seen = events(workspace, &forked).await?;
+    let output = tool_outputs(&seen);
+    let started = output
+        .lines()
+        .find_map(|line| line.strip_prefix("started: "));
+    let started: u32 = started.context("a number")?.parse()?;
+    ensure!(started > 1000, "only {started} processes: {output}");
+    let told = seen
+        .iter()
+        .filter_map(said)
+        .any(|words| words.contains("were ended") && !words.contains("cannot be ended"));
+    ensure!(told, "nothing is said of what was left behind: {seen:?}");
+    let next = task("crowd-2", &Script::new().recall());
+    let next = workspace.run_task(&next).await?;
+    assert_eq!(text(&next, "/status/result/summary")?, "lantern");
     Ok(())
 }
 
@@ -213,6 +265,7 @@ async fn a_hostile_agent_changes_nothing_but_its_own_turn() -> Result<()> {
         tokio::try_join!(
             a_forged_result_is_not_believed(workspace),
             a_signal_from_inside_does_not_end_the_turn(workspace),
+            a_thousand_children_end_with_the_turn(workspace),
             the_agents_token_calls_no_route_of_the_runner(workspace),
         )?;
         Ok(())

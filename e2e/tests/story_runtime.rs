@@ -156,6 +156,11 @@ async fn a_program_that_is_mounted_works_in_an_image_that_has_none() -> Result<(
         let runtime = says(workspace, "plain", "Ready").await?;
         let version = text(&runtime, "/status/cli/version")?;
         ensure!(version.starts_with("2."), "{version}");
+        for list in ["models", "thinkingLevels"] {
+            let named = at(&runtime, &format!("/status/cli/{list}"));
+            let names = named.as_array().map_or(0, Vec::len);
+            ensure!(names > 1, "{list}: {:?}", runtime.status);
+        }
         let task =
             objects::task("here", "here", &Script::new()).set("/spec/prompt", "Are you there?");
         let task = workspace.run_task(&task).await?;

@@ -59,7 +59,9 @@ impl Found {
 
     /// The words at a place in each of these.
     fn levels(&mut self, values: &[Value], pointer: &str) {
-        let words = values.iter().filter_map(|value| value.pointer(pointer)?.as_str());
+        let words = values
+            .iter()
+            .filter_map(|value| value.pointer(pointer)?.as_str());
         self.levels.extend(words.map(str::to_owned));
     }
 
@@ -70,7 +72,12 @@ impl Found {
 
 impl Listing {
     /// Asks the program. None where it has no answer, or none in time.
-    pub(crate) fn ask(&self, program: &Path, prefix: &[String], limit: Duration) -> Option<Catalog> {
+    pub(crate) fn ask(
+        &self,
+        program: &Path,
+        prefix: &[String],
+        limit: Duration,
+    ) -> Option<Catalog> {
         let until = Instant::now() + limit;
         let stdin = if self.says.is_empty() {
             Stdio::null()

@@ -162,7 +162,10 @@ const fn acp(args: &'static [&'static str]) -> Listing {
 
 /// Older ones have a list of models, newer ones options of a session.
 fn of_acp(frame: &Value, found: &mut Found) -> bool {
-    let Some(session) = frame.get("result").filter(|one| one["sessionId"].is_string()) else {
+    let Some(session) = frame
+        .get("result")
+        .filter(|one| one["sessionId"].is_string())
+    else {
         // It will open none.
         return frame["id"] == 2;
     };
@@ -204,12 +207,22 @@ mod tests {
 
     #[test]
     fn who_can_be_asked_is_driven() {
-        let asked = ["claude", "codex", "pi", "opencode", "gemini", "claude-agent-acp"];
+        let asked = [
+            "claude",
+            "codex",
+            "pi",
+            "opencode",
+            "gemini",
+            "claude-agent-acp",
+        ];
         for id in asked {
             assert!(of(id).is_some() && providers::facts(id).is_some(), "{id}");
         }
         let all = providers::ids();
-        assert_eq!(all.iter().filter(|id| of(id).is_some()).count(), asked.len());
+        assert_eq!(
+            all.iter().filter(|id| of(id).is_some()).count(),
+            asked.len()
+        );
     }
 
     #[test]
@@ -237,9 +250,13 @@ mod tests {
     #[test]
     fn pi_tells_levels_only_where_it_has_models() {
         let levels = json!({"command": "get_available_thinking_levels", "data": {"levels": ["off", "high"]}});
-        let models = |models: Value| json!({"command": "get_available_models", "data": {"models": models}});
+        let models =
+            |models: Value| json!({"command": "get_available_models", "data": {"models": models}});
         let some = models(json!([{"provider": "main", "id": "m/1"}]));
-        assert_eq!(told(of_pi, &[some, levels.clone()]), whole("main/m/1", "off high"));
+        assert_eq!(
+            told(of_pi, &[some, levels.clone()]),
+            whole("main/m/1", "off high")
+        );
         assert_eq!(told(of_pi, &[models(json!([])), levels]), whole("", ""));
     }
 
@@ -248,7 +265,10 @@ mod tests {
         let printed = "a banner\nmain/one\n{\n  \"id\": \"x/y\",\n  \"variants\": {\n    \"high\": {}\n  }\n}\nmain/two\n{\n}\n";
         let mut found = Found::default();
         of_opencode(printed, &mut found);
-        assert_eq!((found.models.join(" "), found.levels.join(" ")), ("main/one main/two".to_owned(), "high".to_owned()));
+        assert_eq!(
+            (found.models.join(" "), found.levels.join(" ")),
+            ("main/one main/two".to_owned(), "high".to_owned())
+        );
         of_opencode("{\n", &mut found);
     }
 
@@ -260,7 +280,11 @@ mod tests {
             let values = values.map(|value| json!({"value": value}));
             json!({"category": category, "options": values})
         };
-        let options = [option("model", ["a", "b"]), option("mode", ["c", "d"]), option("effort", ["low", "max"])];
+        let options = [
+            option("model", ["a", "b"]),
+            option("mode", ["c", "d"]),
+            option("effort", ["low", "max"]),
+        ];
         let newer = json!({"id": 2, "result": {"sessionId": "s", "configOptions": options}});
         assert_eq!(told(of_acp, &[newer]), whole("a b", "low max"));
         let refused = json!({"id": 2, "error": {"code": -32000}});
