@@ -9,7 +9,11 @@ mod approvals;
 #[cfg(test)]
 mod conversation;
 #[cfg(test)]
+mod custom;
+#[cfg(test)]
 mod ends;
+#[cfg(test)]
+mod greedy;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
