@@ -152,7 +152,9 @@ fn remedy(seen: &Seen, finding: CliFinding) -> Option<String> {
         name,
         image,
     } = &seen.place;
-    let program = seen.program.name;
+    // Of one that is known by no name it is known what this Runtime calls it.
+    let called = seen.command.rsplit('/').next().unwrap_or_default();
+    let program = seen.program.install.map_or(called, |_| seen.program.name);
     let install = seen.program.install.map_or_else(
         || format!("install {program}"),
         |line| format!("RUN {line}"),
@@ -364,5 +366,15 @@ mod tests {
         };
         let all = [Report::Missing, old, broken, foreign].map(|report| words(&report));
         insta::assert_snapshot!(all.join("\n\n"));
+        // One that is known by no name is called as its Runtime calls it.
+        let custom = Seen {
+            program: programs::of("custom-rpc"),
+            command: "/opt/house-agent".to_owned(),
+            pod: pod(KEY, ended(&Report::Missing)),
+            ..seen()
+        };
+        let message = decide(&custom, at(1)).cli.unwrap().message;
+        assert!(message.contains("(install house-agent)"), "{message}");
+        assert!(message.contains("/path/to/house-agent"), "{message}");
     }
 }
