@@ -220,6 +220,50 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
+#[tokio::test]
+async fn one_that_leaves_nobody_a_process_ends_with_its_turn() {
+    // No more than so many processes of this user, which is nobody else's.
+    const LIMITED: [&str; 11] = [
+        "unshare",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+        "--kill-child",
+        "prlimit",
+        "--nproc=120:120",
+        "setpriv",
+        "--reuid=10002",
+        "--regid=10002",
+        "--clear-groups",
+    ];
+    if !is_root("another user needs root") {
+        return;
+    }
+    let pod = Pod::new();
+    own(&pod, "10002:10002");
+    let fork = "perl -e 'while (defined(my $pid = fork)) { next if $pid; $SIG{TERM} = \"IGNORE\"; sleep 600; exit } \
+                print \"no more: $!\\n\"' 2>&1 < /dev/null";
+    let script = format!("remember: lantern\ndo: run {fork} | head -n 1\ndo: answer Full.");
+    let (told, result) = run(&pod, &LIMITED, task(&script, None)).await;
+    let words = said(&told.events);
+    assert!(
+        words.contains("no more: Resource temporarily unavailable"),
+        "{words}"
+    );
+    assert_eq!(result.output, "Full.");
+    assert!(words.contains("left behind were ended"), "{words}");
+    assert!(!words.contains("cannot be ended"), "{words}");
+    let next = task("do: recall", result.provider_session.as_ref());
+    assert_eq!(run(&pod, &LIMITED, next).await.1.output, "lantern");
+}
+
+/// Gives a pod's folder to a user.
+fn own(pod: &Pod, user: &str) {
+    let mut chown = Command::new("chown");
+    let owned = chown.args(["-R", user]).arg(pod.at("")).status();
+    assert!(owned.unwrap().success());
+}
+
 /// As in a pod: the runner is the first process, and everything runs as one ordinary user.
 const AS_IN_A_POD: [&str; 11] = [
     "unshare",
@@ -243,9 +287,7 @@ async fn nothing_of_the_runner_can_be_read_through_proc() {
     }
     let mut pod = Pod::new();
     pod.variables = vec![("API_KEY".into(), "sk-live-0123456789".into())];
-    let mut chown = Command::new("chown");
-    let owned = chown.args(["-R", "10001:10001"]).arg(pod.at("")).status();
-    assert!(owned.unwrap().success());
+    own(&pod, "10001:10001");
     // Of the program that drives the tool all of it can be read, so what is refused is refused for the runner's sake.
     let read = "for pid in 1 $PPID; do for file in mem environ maps auxv stack fd map_files; do \
                 if [ -d /proc/$pid/$file ]; then ls /proc/$pid/$file; else head -c 1 /proc/$pid/$file; fi \
