@@ -21,7 +21,7 @@ use self::retry::{retry_notice, retrying};
 use self::servers::{AGAIN_TIMER, LATE_TIMER, Servers};
 use self::steer::Remarks;
 use super::Cli;
-use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::ending::{Closing, Fault, Judgement};
 use super::frame::{self, log, running, text};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
@@ -350,24 +350,20 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
 
         let name = self.name;
-        let resume = resume_outcome(
-            self.asked.as_deref(),
-            self.rejection.take().filter(|_| judgement.is_err()),
-            self.session.is_some(),
-            &format!("{name} began its turn in session"),
-            &format!("{name} named no session"),
-        );
-        out.push(Output::Done(
-            Ending {
-                judgement,
-                exit,
-                asked: self.asked.take(),
-                session: self.session.take(),
-                usage: self.meter.total(),
-                resume,
-            }
-            .result(),
-        ));
+        let closing = Closing {
+            rejection: self.rejection.take().filter(|_| judgement.is_err()),
+            judgement,
+            exit,
+            asked: self.asked.take(),
+            session: self.session.take(),
+            // It is named once it is kept.
+            begun: true,
+            usage: self.meter.total(),
+            continued: format!("{name} began its turn in session"),
+            unknown: format!("{name} named no session"),
+            doubts: name != ID,
+        };
+        out.push(Output::Done(closing.result()));
     }
 
     /// The judgement of the run, from that of its last turn.

@@ -349,6 +349,7 @@ impl Run {
             usage: self.meter.total(),
             continued: format!("{name} resumed thread"),
             unknown: format!("{name} opened no thread"),
+            doubts: name != ID,
         };
         out.push(Output::Done(closing.result()));
     }

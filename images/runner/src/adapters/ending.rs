@@ -133,6 +133,8 @@ pub(super) struct Closing {
     pub(super) continued: String,
     /// and that it opened none.
     pub(super) unknown: String,
+    /// It need not say, in words that are known here, that it does not know a conversation.
+    pub(super) doubts: bool,
 }
 
 impl Closing {
@@ -145,6 +147,11 @@ impl Closing {
             &self.continued,
             &self.unknown,
         );
+        let resume = if self.doubts {
+            in_doubt(resume, &self.judgement)
+        } else {
+            resume
+        };
         let kept = self.asked.is_some() || self.begun;
         let ending = Ending {
             judgement: self.judgement,
@@ -155,6 +162,22 @@ impl Closing {
             resume,
         };
         ending.result()
+    }
+}
+
+/// What became of the conversation, with a program that need not say that it does not know it: a failure that explains
+/// nothing, before one was named, may be that.
+pub(super) fn in_doubt(resume: ResumeOutcome, judgement: &Judgement) -> ResumeOutcome {
+    const EXPLAIN_NOTHING: [FailureClass; 3] = [
+        FailureClass::CliCrashed,
+        FailureClass::EmptyOutput,
+        FailureClass::Unknown,
+    ];
+    match (resume, judgement) {
+        (ResumeOutcome::Unknown(_), Err(fault)) if EXPLAIN_NOTHING.contains(&fault.class) => {
+            ResumeOutcome::Doubtful(fault.message.clone())
+        }
+        (resume, _) => resume,
     }
 }
 

@@ -21,12 +21,10 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, limits};
 use serde_json::Value;
 
-use super::ending::{Ending, Fault, Judgement, resume_outcome};
+use super::ending::{Ending, Fault, Judgement, in_doubt, resume_outcome};
 use super::frame::{cut, log, parse, running};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
-use crate::adapter::{
-    Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, ResumeOutcome, TimerId,
-};
+use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
 pub(super) use antigravity::ANTIGRAVITY;
@@ -259,20 +257,19 @@ impl<T: Talk> Run<T> {
         }
         out.extend(events.into_iter().map(Output::Event));
         let name = T::NAME;
+        // Of one that need not say that it does not know a conversation, only its name is a sign.
+        let opened = self.begun && (T::TELLS_LOSS || self.talk.session().is_some());
         let resume = resume_outcome(
             self.asked.as_deref(),
             self.rejection.take().filter(|_| judgement.is_err()),
-            self.begun && T::TELLS_RESUME,
+            opened && T::TELLS_RESUME,
             &format!("{name} went on with session"),
             &format!("{name} said nothing of its session"),
         );
-        let resume = match (resume, &judgement) {
-            (ResumeOutcome::Continued(_) | ResumeOutcome::Unknown(_), Err(fault))
-                if self.may_be_lost(fault) =>
-            {
-                ResumeOutcome::Doubtful(fault.message.clone())
-            }
-            (resume, _) => resume,
+        let resume = if T::TELLS_LOSS {
+            resume
+        } else {
+            in_doubt(resume, &judgement)
         };
         let session = self.talk.session().map(str::to_owned);
         let ending = Ending {
@@ -285,16 +282,6 @@ impl<T: Talk> Run<T> {
             resume,
         };
         out.push(Output::Done(ending.result()));
-    }
-
-    /// True for a failure that may be that of a conversation which the program does not know, and does not say so.
-    fn may_be_lost(&self, fault: &Fault) -> bool {
-        const SAY_NOTHING: [FailureClass; 3] = [
-            FailureClass::CliCrashed,
-            FailureClass::EmptyOutput,
-            FailureClass::Unknown,
-        ];
-        !T::TELLS_LOSS && self.talk.session().is_none() && SAY_NOTHING.contains(&fault.class)
     }
 
     fn judge(&mut self, exit: Option<Exit>) -> Judgement {

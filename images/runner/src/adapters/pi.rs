@@ -361,6 +361,7 @@ impl Run {
             usage: self.talk.usage(),
             continued: format!("{name} went on with session"),
             unknown: format!("{name} named no session"),
+            doubts: name != ID,
         };
         out.push(Output::Done(closing.result()));
     }

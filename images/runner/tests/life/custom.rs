@@ -11,6 +11,7 @@ use protocol::{
 
 use crate::api::{Api, Told, said};
 use crate::pod::{Pod, fake, package};
+use crate::programs;
 
 /// What drives each family, and what the stand-in for it is called there. Claude Code's is a program of its own.
 const FAMILIES: [(&str, Option<&str>); 5] = [
@@ -126,6 +127,37 @@ async fn a_conversation_of_each_family_goes_on_and_one_that_is_gone_is_begun_ane
         assert_eq!(result.output, "nothing", "{driver}: {result:?}");
         assert_eq!(result.retired_sessions.len(), 1, "{driver}");
         assert_eq!(result.resumed.provider.answer, Answer::No, "{driver}");
+    }
+}
+
+/// A program that nobody knows has words of its own for it, or none.
+#[tokio::test]
+async fn an_end_without_a_word_may_be_a_conversation_that_is_gone() {
+    for (driver, stand_in) in FAMILIES {
+        // Those are not told by an argument which conversation it is.
+        if matches!(driver, "custom-app-server" | "acp") {
+            continue;
+        }
+        let pod = Pod::new();
+        let mut lost = task(&pod, driver, stand_in, "do: recall");
+        lost.session.has_past = true;
+        lost.session.resume = Some(ProviderSession {
+            provider: driver.to_owned(),
+            id: "gone-1".to_owned(),
+        });
+        let wrapper = pod.at("wrapper");
+        let text = format!(
+            "#!/bin/sh\ncase \"$*\" in *gone-1*) echo Nope. >&2; exit 1;; esac\nexec {} \"$@\"\n",
+            lost.runtime.command.join(" ")
+        );
+        programs::script(&text, &wrapper);
+        lost.runtime.command = vec![wrapper.display().to_string()];
+        let (told, result) = run(&pod, lost).await;
+        assert_eq!(result.output, "nothing", "{driver}: {result:?}");
+        assert_eq!(result.resumed.provider.answer, Answer::Unknown, "{driver}");
+        assert_eq!(result.retired_sessions, [] as [&str; 0], "{driver}");
+        let anew = said(&told.events).matches("the turn starts anew").count();
+        assert_eq!(anew, 1, "{driver}");
     }
 }
 
