@@ -30,6 +30,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["maximum context"]),
             Words(&["prompt is too long"]),
             Words(&["context exceeds model limit"]),
+            Words(&["prompt as too long"]),
             Words(&["prompt_too_long"]),
             Words(&["context size has been exceeded"]),
             Words(&["context window limit"]),
@@ -135,6 +136,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["econnreset"]),
             Words(&["other side closed"]),
             Words(&["und_err_"]),
+            Seen(is_cut_fetch),
             Words(&["enotfound"]),
             Words(&["dns"]),
             Words(&["i/o timeout"]),
@@ -255,7 +257,8 @@ pub fn of_poisoned_output(output: &str) -> Option<FailureClass> {
     }
     let spent = has(&["prompt is too long", "cannot be compacted"])
         || has(&["conversation too long", "press esc twice"])
-        || has(&["compaction failed", "reduced below the context limit"]);
+        || has(&["compaction failed", "reduced below the context limit"])
+        || has(&["context length exceeded", "cannot compress further"]);
     spent.then_some(FailureClass::ContextOverflow)
 }
 
@@ -283,6 +286,12 @@ fn is_token_limit(text: &str) -> bool {
         || has_status(text, "429");
     let mut sentences = text.split(['.', '!', '?', ';', '\n']);
     !of_rate && sentences.any(|sentence| sentence.contains("token") && sentence.contains("limit"))
+}
+
+/// All that Node says of an answer that broke off.
+fn is_cut_fetch(text: &str) -> bool {
+    let text = text.trim_end();
+    text == "terminated" || text.ends_with(": terminated")
 }
 
 fn is_refused_history(text: &str) -> bool {
@@ -399,6 +408,11 @@ mod tests {
                 "terminated: other side closed (UND_ERR_SOCKET)",
                 C::ProviderNetwork,
             ),
+            ("the turn failed: terminated", C::ProviderNetwork),
+            (
+                "The provider rejected the prompt as too long, but automatic recovery could not reduce it.",
+                C::ContextOverflow,
+            ),
             (
                 "Internal error: Session too large to compact - context exceeds model limit even after stripping media",
                 C::ContextOverflow,
@@ -466,6 +480,10 @@ mod tests {
         assert_eq!(of_poisoned_output(limit), Some(C::IterationLimit));
         assert_eq!(
             of_poisoned_output("Prompt is too long. This conversation cannot be compacted."),
+            Some(C::ContextOverflow)
+        );
+        assert_eq!(
+            of_poisoned_output("Context length exceeded (19 tokens). Cannot compress further."),
             Some(C::ContextOverflow)
         );
         assert_eq!(

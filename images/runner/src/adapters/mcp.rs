@@ -17,6 +17,26 @@ pub(super) fn file(launch: &Launch) -> Option<LaunchFile> {
     })
 }
 
+/// The same for one that tells what a server is by the name of its address.
+pub(super) fn file_with_http_url(launch: &Launch) -> Option<LaunchFile> {
+    let mut servers = usual(launch.mcp.as_ref()?);
+    let entries = servers.get_mut("mcpServers").and_then(Value::as_object_mut);
+    for entry in entries.into_iter().flat_map(Map::values_mut) {
+        let Some(entry) = entry.as_object_mut() else {
+            continue;
+        };
+        if entry.remove("type").is_some_and(|kind| kind == "http")
+            && let Some(url) = entry.remove("url")
+        {
+            entry.insert("httpUrl".to_owned(), url);
+        }
+    }
+    Some(LaunchFile {
+        content: servers.to_string().into_bytes(),
+        ..file(launch)?
+    })
+}
+
 /// Where that file is.
 pub(super) fn path(launch: &Launch) -> PathBuf {
     launch.private.join("mcp.json")
@@ -90,6 +110,17 @@ mod tests {
             }})
         );
         assert_eq!(usual(&McpServers::default()), json!({"mcpServers": {}}));
+
+        let file = file_with_http_url(&given).unwrap();
+        let content: Value = serde_json::from_slice(&file.content).unwrap();
+        assert_eq!(
+            content,
+            json!({"mcpServers": {
+                "files": {"command": "files", "args": ["--root", "/w"], "env": {"TOKEN": "s3cret-value"}},
+                "old": {"url": "https://old/sse", "headers": {}},
+                "web": {"httpUrl": "https://web/mcp", "headers": {"Authorization": "Bearer s3cret-value"}},
+            }})
+        );
     }
 
     /// Facts and adapters are about the same: who is said to take servers is told of them, and of none else is it said.

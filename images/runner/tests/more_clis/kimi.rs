@@ -47,4 +47,16 @@ scenarios!(KIMI:
     a_tool_of_an_mcp_server_is_called
     its_skills_are_known_to_it
 );
-through_the_runner!(KIMI);
+through_the_runner!(KIMI:
+    tools_are_told_one_by_one_and_every_token_counts
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    its_skills_reach_the_model
+    flags_of_ours_are_left_out
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+);

@@ -40,5 +40,27 @@ output_price = 0.0
     acp: true,
 };
 
-scenarios!(VIBE);
-through_the_runner!(VIBE);
+// It tries a provider that fails again for minutes, and puts the tools of servers behind a search of its own, which the
+// scripted model knows nothing of.
+scenarios!(VIBE:
+    it_answers
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_in_a_tool_and_resumed
+    it_can_be_interrupted_while_it_answers
+    its_skills_are_known_to_it
+);
+through_the_runner!(VIBE:
+    tools_are_told_one_by_one_and_every_token_counts
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    its_skills_reach_the_model
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+);

@@ -26,4 +26,16 @@ const CODEX_ACP: Cli = Cli {
 };
 
 scenarios!(CODEX_ACP);
-through_the_runner!(CODEX_ACP);
+through_the_runner!(CODEX_ACP:
+    tools_are_told_one_by_one_and_every_token_counts
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    its_skills_reach_the_model
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+    a_spent_quota_has_its_class
+);

@@ -252,7 +252,8 @@ pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
             at: at(&word),
         }]);
         let facts = providers::facts(lab.cli.id).context("it is driven")?;
-        if !facts.mcp.takes(servers.0[0].kind()) {
+        let kind = servers.0[0].kind();
+        if !facts.mcp.takes(kind) {
             continue;
         }
         let told = lab.run_with(
@@ -262,7 +263,7 @@ pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
             |_| None,
         )?;
         let wanted = format!("The server said {word}.");
-        assert_eq!(told.result.output, wanted, "{:#?}", told.events);
+        assert_eq!(told.result.output, wanted, "{kind:?} {:#?}", told.events);
     }
     Ok(())
 }

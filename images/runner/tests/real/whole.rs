@@ -152,7 +152,7 @@ pub(crate) fn tools_are_told_one_by_one_and_every_token_counts(lab: &Lab) -> Res
         has(&ends[..2], "first") && has(&ends[..2], "second") && has(&ends[2..], "to-stderr"),
         "{ends:?}"
     );
-    // Whoever tells how a tool ended tells this one's failure, or what its shell ended with. Gemini tells neither.
+    // Whoever tells how a tool ended tells this one's failure, or what its shell ended with; some tell neither.
     let (output, status) = ends[2];
     let is_told = status == Some(ToolStatus::Failed) || output.contains('3');
     assert!(is_told || lab.cli.id == "gemini", "{ends:?}");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use protocol::{EventBody, FailureClass as C, LogLevel, Outcome, ToolStatus};
-use runner::adapter::{HostCommand, Input, Output, ResumeOutcome};
+use runner::adapter::{Activity, HostCommand, Input, Output, ResumeOutcome};
 
 use crate::made_up::{self, ended, timers, written};
 use crate::of;
@@ -516,4 +516,16 @@ mod hermes {
         let run = run(None, &[INITIALIZED, refused]);
         assert_eq!(result(&run.out).outcome.class(), Some(C::ConfigMissing));
     }
+}
+
+/// One that only tries again is ended by the watchdog for that, with the class of the last failure.
+#[test]
+fn a_request_that_is_tried_again_is_told_to_the_watchdogs() {
+    let retrying = r#"{"jsonrpc":"2.0","method":"_session/retrying","params":{"sessionId":"s","category":"rate_limited","detail":"HTTP 429"}}"#;
+    let mut run = Run::of(&of("vibe", "none", "none"));
+    for line in [INITIALIZED, OPENED, retrying] {
+        run.give(Input::Stdout(line.as_bytes()));
+    }
+    let wanted = Output::Activity(Activity::Retrying(C::ProviderOverloaded));
+    assert!(run.out.contains(&wanted), "{:#?}", run.out);
 }

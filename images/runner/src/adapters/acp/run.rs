@@ -13,11 +13,12 @@ use super::sessions::{self, Need, Step};
 use super::stderr::Stderr;
 use super::updates::Updates;
 use super::{permissions, verdict};
-use crate::adapter::{Adapter, HostCommand, Input, Launch, Output, TimerId};
+use crate::adapter::{Activity, Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
 use crate::adapters::pipes::{self, Stdin, no_frame, wait};
+use crate::classify;
 
 /// Each step between the first answer and the prompt takes no longer.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(60);
@@ -37,6 +38,8 @@ pub(super) const HELD_TIMER: TimerId = TimerId(5);
 
 /// Tells the tokens of the turn so far, for those that tell them so.
 const STATUS: &str = "_reasonix.io/session/status_update";
+/// Says that a request to the model is tried again.
+const RETRYING: &str = "_session/retrying";
 /// Says that the model has a remark.
 const INTERJECTED: &str = "_x.ai/session/interjection";
 
@@ -356,6 +359,11 @@ impl Run {
                 return;
             }
             _ => {}
+        }
+        if method == RETRYING {
+            let words = params.to_string();
+            let class = classify::classify_or(&words, FailureClass::ProviderServerError);
+            out.push(Output::Activity(Activity::Retrying(class)));
         }
         if !matches!(method, "session/update" | "session/notification") {
             out.push(Output::Event(log(LogLevel::Debug, line)));

@@ -60,7 +60,7 @@ fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["--output-format", "stream-json", "--yolo"];
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--resume", launch.resume.as_deref()));
-    let servers = mcp::file(launch);
+    let servers = mcp::file_with_http_url(launch);
     let own = servers
         .iter()
         .flat_map(|file| ["--mcp-config".to_owned(), file.path.display().to_string()]);
