@@ -309,7 +309,7 @@ async fn a_remark_reaches_those_that_take_one() {
         let pod = Pod::new();
         let api = Api::serve(task(
             provider,
-            "do: run echo begun\ndo: sleep 4\ndo: answer Done.",
+            "do: run echo begun\ndo: sleep 4\ndo: run echo more\ndo: answer Done.",
         ))
         .await;
         let running = pod.start(&api);

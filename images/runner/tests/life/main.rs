@@ -21,6 +21,8 @@ mod install;
 #[cfg(test)]
 mod network;
 #[cfg(test)]
+mod pipes;
+#[cfg(test)]
 mod pod;
 #[cfg(test)]
 mod programs;

@@ -274,8 +274,10 @@ pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<(
         id: "r1",
         text: "A person adds: steer-maple",
     };
+    let mut said = false;
     let told = lab.run("[scenario:steer] go", None, |event| {
-        matches!(event, EventBody::ToolUse { .. }).then_some(REMARK)
+        let works = matches!(event, EventBody::ToolUse { .. });
+        (works && !std::mem::replace(&mut said, works)).then_some(REMARK)
     })?;
     assert_eq!(
         told.result.outcome,

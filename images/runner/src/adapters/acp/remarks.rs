@@ -21,6 +21,8 @@ pub(super) struct Remarks {
     off: bool,
     last: u32,
     waiting: Vec<(u32, String)>,
+    /// Those that it has, and gives to the model with what its next tool says. It throws them away when none follows.
+    held: Vec<String>,
 }
 
 impl Remarks {
@@ -54,7 +56,7 @@ impl Run {
             Some("the turn has not begun")
         } else if self.answer.is_some() || self.interrupted {
             Some("the turn is over")
-        } else if self.remarks.waiting.len() == WAITING {
+        } else if self.remarks.waiting.len() + self.remarks.held.len() == WAITING {
             Some("too many remarks wait")
         } else {
             None
@@ -112,7 +114,12 @@ impl Run {
             (Steers::Named(_), Ok(result)) if text(&result, "disposition") != "steer_accepted" => {
                 Err(format!("{} put it off to a later turn", self.dialect.id))
             }
-            (Steers::No | Steers::Prompt(_) | Steers::Named(_), Ok(_)) => Ok(()),
+            (Steers::Prompt(_), Ok(_)) => {
+                let taken = self.remarks.take(number);
+                self.remarks.held.extend(taken);
+                return;
+            }
+            (Steers::No | Steers::Named(_), Ok(_)) => Ok(()),
         };
         if let Some(id) = self.remarks.take(number) {
             out.push(steered(&id, taken));
@@ -128,9 +135,17 @@ impl Run {
         }
     }
 
+    /// A tool has ended: what it said goes to the model with the remarks that the agent has.
+    pub(super) fn handed_on(&mut self, out: &mut Vec<Output>) {
+        for id in self.remarks.held.drain(..) {
+            out.push(steered(&id, Ok(())));
+        }
+    }
+
     /// The turn is over: what was not taken by now was not.
     pub(super) fn forget_remarks(&mut self, out: &mut Vec<Output>) {
-        for (_, id) in self.remarks.waiting.drain(..) {
+        let waiting = self.remarks.waiting.drain(..).map(|(_, id)| id);
+        for id in waiting.chain(self.remarks.held.drain(..)) {
             let why = "the turn ended before it was taken".to_owned();
             out.push(steered(&id, Err(why)));
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use protocol::{FailureClass, LogLevel, limits};
+use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use super::dialect::{Asks, Dialect, Resume, Scope};
@@ -380,7 +380,13 @@ impl Run {
         if self.updates.update(self.dialect, update, &mut events) {
             self.begin(out);
         }
+        let a_tool_ended = events
+            .iter()
+            .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
+        if a_tool_ended {
+            self.handed_on(out);
+        }
     }
 
     /// The agent works: from now on the session can be gone on with.
