@@ -35,6 +35,7 @@ use crate::processes::Reaper;
 use crate::remarks::Told;
 use crate::resume::{Decision, Found, decide};
 use crate::settings::Settings;
+use crate::shell_files;
 use crate::signals::Blocked;
 use crate::spawn::spawn;
 use crate::stop;
@@ -281,6 +282,13 @@ impl Attempt<'_> {
             .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
             .for_line(&line)
             .map_err(|error| refuse(not_prepared(error)))?;
+        if !launch.tools.is_empty() {
+            let moved = shell_files::set_aside(&launch.home);
+            for path in moved.map_err(|error| refuse(not_prepared(error)))? {
+                let words = "what shells run by themselves does not count where tools are looked at: it was moved aside as";
+                journal.remark(LogLevel::Warn, format!("{words} {}", path.display()));
+            }
+        }
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;

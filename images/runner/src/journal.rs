@@ -18,6 +18,11 @@ use crate::redact::Redactor;
 use crate::shape::Shaper;
 use crate::transcript::Transcript;
 
+/// Each write waits for the disk, and the program with it. So after one that much is collected for the next, however fast
+/// a batch is full,
+const BETWEEN_WRITES: Duration = Duration::from_millis(10);
+/// but no more than so many batches.
+const BATCHES: usize = 4;
 /// The last word of a text waits so long for more of itself.
 const WORD: Duration = Duration::from_secs(1);
 
@@ -47,6 +52,8 @@ pub struct Journal {
     since: Option<Instant>,
     /// Since when a last word waits after which nothing has come.
     held: Option<Instant>,
+    /// When the volume was last written to.
+    written: Option<Instant>,
     last_seq: u64,
     outbox: Option<Outbox>,
     raw: Raw,
@@ -69,6 +76,7 @@ impl Journal {
             batch: VecDeque::new(),
             since: None,
             held: None,
+            written: None,
             last_seq: 0,
             outbox: None,
             raw: Raw::default(),
@@ -125,9 +133,20 @@ impl Journal {
             self.since.get_or_insert_with(Instant::now);
             self.held = None;
         }
-        if self.batch.len() >= limits::BATCH_EVENTS {
+        let is_due = || self.full_due().is_some_and(|due| due <= Instant::now());
+        if self.batch.len() >= BATCHES * limits::BATCH_EVENTS || is_due() {
             self.write();
         }
+    }
+
+    /// When a full batch is written.
+    fn full_due(&self) -> Option<Instant> {
+        let is_full = self.batch.len() >= limits::BATCH_EVENTS;
+        let since = self.since.filter(|_| is_full)?;
+        Some(
+            self.written
+                .map_or(since, |written| written + BETWEEN_WRITES),
+        )
     }
 
     /// Takes a remark of the runner.
@@ -148,6 +167,8 @@ impl Journal {
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
         let batch = self.since.map(|since| since + limits::BATCH_DELAY);
+        let full = self.full_due();
+        let batch = full.map_or(batch, |full| batch.map(|batch| batch.min(full)));
         batch.or(self.held.map(|held| held + WORD))
     }
 
@@ -229,6 +250,7 @@ impl Journal {
             }
         }
         self.queue.push(events);
+        self.written = Some(Instant::now());
     }
 
     /// A full volume must not end the run: the events still go to the API.
@@ -284,12 +306,23 @@ mod tests {
         journal.write();
         assert_eq!(journal.due(), None);
         assert_eq!(journal.queue().batch(9).await.len(), 2, "it has none");
+        let error = || EventBody::Error {
+            content: "x".into(),
+        };
+        tokio::time::advance(BETWEEN_WRITES).await;
         for _ in 0..limits::BATCH_EVENTS {
-            journal.record(EventBody::Error {
-                content: "x".into(),
-            });
+            journal.record(error());
         }
         assert_eq!(journal.last_seq(), 2 + limits::BATCH_EVENTS as u64);
+        assert_eq!(journal.due(), None, "it was written");
+        // What comes right after it waits a moment, and no more than a few batches do.
+        for _ in 0..limits::BATCH_EVENTS {
+            journal.record(error());
+        }
+        assert_eq!(journal.due(), Some(Instant::now() + BETWEEN_WRITES));
+        for _ in 0..(BATCHES - 1) * limits::BATCH_EVENTS {
+            journal.record(error());
+        }
         assert_eq!(journal.due(), None);
     }
 

@@ -40,6 +40,7 @@ pub mod remarks;
 pub mod resume;
 pub mod settings;
 pub mod shape;
+pub mod shell_files;
 pub mod signals;
 pub mod skills;
 pub mod spawn;

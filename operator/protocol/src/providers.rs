@@ -234,6 +234,7 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "codebuddy",
+        tools: ToolSupport::ALL,
         thinks: true,
         counts_turns: true,
         ..PLAIN

@@ -14,7 +14,7 @@ use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, count, cut, is_nested, log, running, text};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
-use super::stream_json::{Meter, Transcript, control};
+use super::stream_json::{Gate, Meter, Transcript, control};
 use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
 
@@ -44,6 +44,8 @@ pub(super) const CODEBUDDY: Cli = Cli {
     launch: |launch| {
         let run = Run {
             asked: launch.resume.clone(),
+            gate: Gate::new(launch.tools.clone(), &launch.cwd),
+            message: launch.message.clone(),
             ..Run::default()
         };
         (launch::command_line(launch), Box::new(run))
@@ -57,6 +59,11 @@ struct Run {
     session: Option<String>,
     model: String,
     rejection: Option<String>,
+    /// Stands before its tools.
+    gate: Gate,
+    /// What is said once it does.
+    message: String,
+    begun: bool,
     transcript: Transcript,
     /// Tokens of the agent's own messages.
     spent: TokenUsage,
@@ -92,7 +99,12 @@ impl Adapter for Run {
                 self.stdin.write(control::interrupt(), out);
             }
             Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, "codebuddy", out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::Decide { id, allow, why }) => {
+                if let Some(answer) = self.gate.decide(id, allow, why) {
+                    self.stdin.write(answer, out);
+                }
+            }
+            Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
@@ -103,6 +115,10 @@ impl Run {
             no_frame(line, out);
             return;
         };
+        if self.gate.holds() && !self.begun {
+            self.greeted(&frame, out);
+            return;
+        }
         match text(&frame, "type") {
             "assistant" => self.assistant(&frame, out),
             "user" => {
@@ -110,10 +126,15 @@ impl Run {
                 let mut events = Vec::new();
                 self.transcript.user(&frame, &mut events);
                 out.extend(events.into_iter().map(Output::Event));
+                if let Some(fault) = self.gate.passed_by(&frame).filter(|_| !self.interrupted) {
+                    self.judgement = Some(Err(fault));
+                    self.finish(None, out);
+                }
             }
             "system" => self.system(&frame, line, out),
             "result" => self.result(&frame, out),
             "error" => self.failed(text(&frame, "error"), out),
+            "control_request" if self.gate.takes(&frame, out) => {}
             "control_request" => match control::answer(&frame).map(allowed) {
                 Some(answer) if self.stdin.is_open() => out.push(Output::Write(answer)),
                 _ => {
@@ -122,13 +143,31 @@ impl Run {
                 }
             },
             "control_response" => out.extend(control::refusal(&frame).map(Output::Event)),
-            // Withdraws a question, each of which was answered at once.
-            "control_cancel_request" => {}
+            // Withdraws a question; most were answered at once.
+            "control_cancel_request" => self.gate.cancelled(&frame, out),
             // Pieces of what comes whole later, signs of life, and its own book of files.
             "stream_event" | "keep_alive" | "file-history-snapshot" => {
                 out.push(Output::Activity(Activity::Frame));
             }
             _ => out.push(Output::Event(log(LogLevel::Debug, line))),
+        }
+    }
+
+    /// Before it has taken our hook nothing is said to it. It plays the conversation that it resumes once more until then.
+    fn greeted(&mut self, frame: &Value, out: &mut Vec<Output>) {
+        out.push(Output::Activity(Activity::Frame));
+        match control::is_begun(frame) {
+            Some(true) => {
+                self.begun = true;
+                self.stdin.write(control::user_message(&self.message), out);
+            }
+            Some(false) => {
+                let message = "codebuddy does not take the hook that holds the agent to its tools";
+                self.judgement = Some(Err(Fault::new(FailureClass::CliCrashed, message)));
+                self.finish(None, out);
+            }
+            None if text(frame, "type") == "error" => self.failed(text(frame, "error"), out),
+            None => {}
         }
     }
 

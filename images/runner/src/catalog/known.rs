@@ -7,7 +7,8 @@ use super::{Answer, Found, Listing};
 /// How the program of this provider is asked, where it can be.
 pub(crate) fn of(provider: &str) -> Option<Listing> {
     Some(match provider {
-        "claude" => CLAUDE,
+        // The one speaks the protocol of the other.
+        "claude" | "codebuddy" => CLAUDE,
         "codex" => CODEX,
         "pi" => PI,
         "opencode" => OPENCODE,
@@ -47,7 +48,8 @@ fn of_claude(frame: &Value, found: &mut Found) -> bool {
     let models = models.and_then(Value::as_array);
     let is_there = |model: &&Value| model["disabled"] != true;
     for model in models.into_iter().flatten().filter(is_there) {
-        found.model(&model["value"]);
+        // CodeBuddy's word for it is the second.
+        found.model(model.get("value").unwrap_or(&model["id"]));
         found.levels(list(model, "/supportedEffortLevels"), "");
     }
     models.is_some()
@@ -209,6 +211,7 @@ mod tests {
     fn who_can_be_asked_is_driven() {
         let asked = [
             "claude",
+            "codebuddy",
             "codex",
             "pi",
             "opencode",
@@ -230,10 +233,10 @@ mod tests {
         let answer = json!({"type": "control_response", "response": {"response": {"models": [
             {"value": "default", "supportedEffortLevels": ["low", "max"]},
             {"value": "old", "disabled": true, "supportedEffortLevels": ["none"]},
-            {"value": "haiku"},
+            {"id": "glm", "name": "GLM"},
         ]}}});
         let frames = [json!({"type": "system"}), answer];
-        assert_eq!(told(of_claude, &frames), whole("default haiku", "low max"));
+        assert_eq!(told(of_claude, &frames), whole("default glm", "low max"));
         assert!(!told(of_claude, &frames[..1]).2);
     }
 

@@ -313,14 +313,16 @@ async fn what_an_agent_left_runs_nothing_where_its_tools_are_looked_at() {
 
             let mut task = real.task(&model, "[scenario:skill] Which word was it?");
             task.agent.skills = vec!["lantern".to_owned()];
-            if gated {
-                task.agent.tools = Some(asks(&["Bash"]));
-            }
+            let tools = gated.then(|| asks(&["WebFetch"]));
+            task.agent.tools = tools.clone();
             let api = Api::serve(task).await;
             let ended = pod.run(&api).await;
             let result = &api.told().results[0];
             assert_eq!(result.output, "The word was lantern4711.", "{}", ended.log);
-            for left in ["user", "project", "local", "server", "user-server"] {
+            let mut task = real.task(&model, "[scenario:shell] go");
+            task.agent.tools = tools;
+            pod.run(&Api::serve(task).await).await;
+            for left in ["user", "project", "local", "server", "user-server", "shell"] {
                 assert_eq!(ran(left).exists(), !gated, "{left}");
             }
         }
@@ -366,6 +368,8 @@ fn leave(pod: &Pod) {
         let command = serde_json::json!({"command": "sh", "args": ["-c", run(name)]});
         serde_json::json!({"mcpServers": {name: command}})
     };
+    std::fs::create_dir_all(pod.at("workspace/home")).unwrap();
+    std::fs::write(pod.at("workspace/home/.bashrc"), run("shell")).unwrap();
     for (path, content) in [
         ("workspace/home/.claude/settings.json", hook("user")),
         ("workspace/work/.claude/settings.json", hook("project")),

@@ -1,5 +1,7 @@
 //! `CodeBuddy`.
 
+use crate::gated::gated;
+use crate::catalog::asked_for;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -23,3 +25,5 @@ const CODEBUDDY: Cli = Cli {
 
 scenarios!(CODEBUDDY);
 through_the_runner!(CODEBUDDY);
+asked_for!(CODEBUDDY);
+gated!(CODEBUDDY);

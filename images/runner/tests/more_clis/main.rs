@@ -10,9 +10,15 @@ mod api;
 mod catalog;
 mod codebuddy;
 mod copilot;
+#[cfg(test)]
+#[path = "../real/family.rs"]
+mod family;
+#[cfg(test)]
+#[expect(dead_code, reason = "the tests in `real` use the rest of it")]
+#[path = "../real/gated.rs"]
+mod gated;
 mod gemini;
 mod hermes;
-#[expect(dead_code, reason = "the tests in `real` use the rest of it")]
 #[path = "../real/inside.rs"]
 mod inside;
 mod kimi;

@@ -1,6 +1,7 @@
 //! opencode.
 
 use crate::catalog::asked_for;
+use crate::family::family;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -36,3 +37,4 @@ scenarios!(OPENCODE:
 );
 through_the_runner!(OPENCODE);
 asked_for!(OPENCODE);
+family!(OPENCODE as "custom-json-lines");

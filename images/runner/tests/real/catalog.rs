@@ -21,6 +21,7 @@ pub(crate) use asked_for;
 /// A model and a level of thinking among those that each names.
 const AMONG: &[(&str, &str, Option<&str>)] = &[
     ("claude", "opus", Some("max")),
+    ("codebuddy", "glm-5.0", None),
     ("codex", "gpt-6.2-sol", Some("ultra")),
     ("pi", "scripted/scripted-1", Some("high")),
     ("opencode", "scripted/scripted-1", None),

@@ -4,6 +4,7 @@ use anyhow::Result;
 use protocol::ToolStatus;
 
 use crate::catalog::asked_for;
+use crate::family::family;
 use crate::lab::{Cli, with_lab};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -30,6 +31,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 
 scenarios!(CLAUDE);
 through_the_runner!(CLAUDE);
+family!(CLAUDE as "custom-stream-json");
 asked_for!(CLAUDE);
 scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 

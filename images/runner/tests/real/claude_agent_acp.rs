@@ -2,6 +2,7 @@
 
 use crate::catalog::asked_for;
 use crate::claude;
+use crate::family::family;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -34,3 +35,4 @@ through_the_runner!(CLAUDE_AGENT:
     a_spent_quota_has_its_class
 );
 asked_for!(CLAUDE_AGENT);
+family!(CLAUDE_AGENT as "acp");

@@ -1,6 +1,7 @@
 //! Codex.
 
 use crate::catalog::asked_for;
+use crate::family::family;
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
@@ -31,6 +32,7 @@ const CODEX: Cli = Cli {
 scenarios!(CODEX);
 scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
 through_the_runner!(CODEX);
+family!(CODEX as "custom-app-server");
 asked_for!(CODEX);
 gated!(CODEX);
 gated!(CODEX: a_patch_is_one_whoever_applies_it who_ends_the_one_that_asks_is_ended);

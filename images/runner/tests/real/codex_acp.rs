@@ -1,5 +1,6 @@
 //! Codex behind ACP.
 
+use crate::family::family;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -39,3 +40,4 @@ through_the_runner!(CODEX_ACP:
     what_the_provider_refuses_has_its_class
     a_spent_quota_has_its_class
 );
+family!(CODEX_ACP as "acp");

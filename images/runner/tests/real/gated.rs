@@ -54,7 +54,7 @@ fn words(words: &[&str]) -> Vec<String> {
 fn touches(lab: &Lab, policy: ToolPolicy) -> Package {
     let mut package = task(
         lab,
-        "do: run echo be''fore\ndo: run touch made\ndo: answer Over.\n",
+        "Go.\ndo: run echo be''fore\ndo: run touch made\ndo: answer Over.\n",
     );
     package.agent.tools = Some(ToolPolicy {
         approval_seconds: 600,
@@ -63,13 +63,19 @@ fn touches(lab: &Lab, policy: ToolPolicy) -> Package {
     package
 }
 
+/// What the tools gave, and how they ended. `CodeBuddy` tells a refusal as what the tool gave.
 fn results(told: &Told) -> Vec<(String, Option<ToolStatus>)> {
     let result = |event: &protocol::Event| {
-        if let EventBody::ToolResult { output, status, .. } = &event.body {
-            Some((output.clone(), *status))
+        let EventBody::ToolResult { output, status, .. } = &event.body else {
+            return None;
+        };
+        let refused = output.starts_with("Error: ");
+        let status = if refused {
+            Some(ToolStatus::Failed)
         } else {
-            None
-        }
+            *status
+        };
+        Some((output.clone(), status))
     };
     told.events.iter().filter_map(result).collect()
 }
@@ -351,6 +357,19 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
                 ("home/.bash_profile", run("profile")),
             ];
             (files, vec!["notify", "server", "profile"])
+        }
+        "codebuddy" => {
+            let hook = |name: &str| {
+                let hook = serde_json::json!({"type": "command", "command": run(name)});
+                serde_json::json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string()
+            };
+            let files = vec![
+                ("home/.codebuddy/settings.json", hook("user")),
+                ("work/.codebuddy/settings.json", hook("project")),
+                ("work/.codebuddy/settings.local.json", hook("local")),
+                ("home/.profile", run("profile")),
+            ];
+            (files, vec!["user", "project", "local", "profile"])
         }
         other => anyhow::bail!("nothing is known to be left for {other}"),
     };

@@ -446,7 +446,10 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                     self.record.said(&line);
                     self.give(Input::Stdout(&line))?
                 }
-                (Ok(Line::Stderr(line)), _) => self.give(Input::Stderr(&line))?,
+                (Ok(Line::Stderr(line)), _) => {
+                    self.record.complained(&line);
+                    self.give(Input::Stderr(&line))?
+                }
                 (Err(RecvTimeoutError::Disconnected), _) => {
                     let exit = self.exit()?;
                     self.give(Input::Exited(exit))?

@@ -13,6 +13,8 @@ mod claude;
 mod claude_agent_acp;
 mod codex;
 mod codex_acp;
+#[cfg(test)]
+mod family;
 mod gated;
 mod inside;
 mod lab;

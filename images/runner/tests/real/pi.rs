@@ -1,6 +1,7 @@
 //! pi.
 
 use crate::catalog::asked_for;
+use crate::family::family;
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
@@ -32,5 +33,6 @@ const PI: Cli = Cli {
 scenarios!(PI);
 scenarios!(PI: a_remark_reaches_the_model_in_the_same_turn);
 through_the_runner!(PI);
+family!(PI as "custom-rpc");
 asked_for!(PI);
 gated!(PI);

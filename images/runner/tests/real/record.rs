@@ -26,6 +26,11 @@ impl Record {
         self.add("jsonl", line);
     }
 
+    /// A line of its stderr.
+    pub(crate) fn complained(&self, line: &[u8]) {
+        self.add("stderr.txt", line);
+    }
+
     /// Lines for its stdin.
     pub(crate) fn told(&self, lines: &[u8]) {
         self.add("stdin.jsonl", lines.trim_ascii_end());

@@ -95,6 +95,28 @@ fn vibe() -> Vec<Case> {
     cases
 }
 
+fn hermes() -> Vec<Case> {
+    let ok = |name| of("hermes", "hermes", name);
+    let failed = |name, class| Case {
+        class: Some(class),
+        ..ok(name)
+    };
+    vec![
+        ok("text"),
+        ok("thinking"),
+        ok("shell"),
+        ok("mcp"),
+        ok("steer"),
+        failed("http-401", C::ProviderAuth),
+        failed("http-404", C::ModelNotFound),
+        failed("http-429", C::ProviderOverloaded),
+        failed("http-500", C::ProviderServerError),
+        failed("http-529", C::ProviderOverloaded),
+        resumed("hermes", "resume", "00000000-0000-4000-8000-000000000002"),
+        lost("hermes", "resume-unknown", UNKNOWN),
+    ]
+}
+
 fn claude_agent() -> Vec<Case> {
     let provider = "claude-agent-acp";
     let mut cases = common(provider, C::ContextOverflow);
@@ -184,6 +206,7 @@ pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
         ("gemini", gemini()),
         ("kimi", kimi()),
         ("vibe", vibe()),
+        ("hermes", hermes()),
         ("claude-agent-acp", claude_agent()),
         ("codex-acp", codex_acp()),
     ]
@@ -226,6 +249,7 @@ fn usage_is_that_of_the_turn() {
             (1240, 12, 300, 0),
         ),
         ("codex-acp", "thinking", "gpt-5.2-codex", (90, 60, 0, 0)),
+        ("hermes", "text", "custom:scripted-1", (1240, 12, 300, 0)),
     ] {
         let out = find(folder, name).replay();
         let usage = &result(&out).usage;

@@ -58,6 +58,8 @@ pub(super) struct Dialect {
     pub(super) is_held: fn(&Refusal) -> bool,
     /// Words beside the usual ones with which it says that it does not know a conversation.
     pub(super) lost: &'static [&'static str],
+    /// False of one that is known by no name: a refusal in words that are not known here may mean the same.
+    pub(super) is_known: bool,
     /// True when a prompt in a lost conversation is refused without a word.
     pub(super) refuses_when_lost: bool,
     /// The id under which a session was opened, where it is not said as usual.
@@ -207,6 +209,7 @@ pub(super) const BASE: Dialect = Dialect {
     resume: Resume::Resume,
     is_held: |_| false,
     lost: &[],
+    is_known: true,
     refuses_when_lost: false,
     renamed: |_| "",
     is_new: |_| false,

@@ -4,7 +4,7 @@ use protocol::FailureClass;
 
 use super::run::Run;
 use super::verdict;
-use crate::adapter::{Exit, Output};
+use crate::adapter::{Exit, Output, ResumeOutcome};
 use crate::adapters::ending::{Ending, Fault, Judgement, resume_outcome};
 use crate::adapters::frame::text;
 use crate::classify;
@@ -38,6 +38,10 @@ impl Run {
             &format!("{id} went on with session"),
             &doubt.unwrap_or_else(|| format!("{id} opened no session")),
         );
+        let resume = match self.perhaps_lost.take() {
+            Some(words) => ResumeOutcome::Doubtful(words),
+            None => resume,
+        };
         let asked = self.launch.resume.take();
         // Some do not keep a new session that failed before its first prompt.
         let kept = asked.is_some() || self.begun;

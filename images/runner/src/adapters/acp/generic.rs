@@ -2,4 +2,7 @@
 
 use super::dialect::{BASE, Dialect};
 
-pub(super) const DIALECT: Dialect = BASE;
+pub(super) const DIALECT: Dialect = Dialect {
+    is_known: false,
+    ..BASE
+};

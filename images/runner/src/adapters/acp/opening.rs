@@ -130,6 +130,9 @@ impl Run {
         } else if goes_on && sessions::is_lost(self.dialect, &refusal, true) {
             self.reject(refusal.words, out);
         } else {
+            if goes_on && !self.dialect.is_known && sessions::explains_nothing(&refusal) {
+                self.perhaps_lost = Some(refusal.words.clone());
+            }
             let mut fault = verdict::of_refusal(&refusal, "no session could be opened");
             let words = refusal.words.to_lowercase();
             if self

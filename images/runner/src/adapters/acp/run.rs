@@ -81,6 +81,8 @@ pub(super) struct Run {
     pub(super) rejection: Option<String>,
     /// Why it is not known whether the session went on.
     pub(super) doubt: Option<String>,
+    /// Words with which the session asked for was refused, which may mean that it is not known.
+    pub(super) perhaps_lost: Option<String>,
     pub(super) remarks: Remarks,
     pub(super) updates: Updates,
     pub(super) meter: Meter,
@@ -163,6 +165,7 @@ impl Run {
             begun: false,
             rejection: None,
             doubt: None,
+            perhaps_lost: None,
             remarks: Remarks::default(),
             updates: Updates::default(),
             meter: Meter::new(dialect.usage, launch.resume.is_some()),

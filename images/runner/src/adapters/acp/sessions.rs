@@ -1,11 +1,13 @@
 //! Sessions: what an agent offers, how one is opened, set up and lost.
 
+use protocol::FailureClass;
 use serde_json::{Value, json};
 
 use super::dialect::{Choice, Dialect, Model, Resume};
 use crate::adapter::Launch;
 use crate::adapters::frame::{list, text};
 use crate::adapters::json_rpc::Refusal;
+use crate::classify;
 
 /// The ways in which the agent says that a session goes on, the preferred one first.
 pub(super) fn ways(dialect: &Dialect, initialized: &Value) -> Vec<Resume> {
@@ -192,6 +194,14 @@ pub(super) fn is_lost(dialect: &Dialect, refusal: &Refusal, opening: bool) -> bo
     opening && (refusal.code == -32002 || any(dialect.lost) || names_a_lost_session(&words))
 }
 
+/// True for a refusal whose words are of no failure that is known. That it is an internal error is the protocol's own word
+/// for any.
+pub(super) fn explains_nothing(refusal: &Refusal) -> bool {
+    let words = refusal.words.to_lowercase();
+    let words = words.strip_prefix("internal error").unwrap_or(&words);
+    classify::classify(words) == FailureClass::Unknown
+}
+
 /// "unknown session", "session 1a2b not found" and the like, each right beside the other: "unknown error
 /// while loading the session" says nothing about the session.
 fn names_a_lost_session(words: &str) -> bool {
@@ -354,6 +364,30 @@ mod tests {
     fn lost(code: i64, words: &str, opening: bool) -> bool {
         let words = words.to_owned();
         is_lost(&BASE, &Refusal { code, words }, opening)
+    }
+
+    #[test]
+    fn words_that_explain_nothing_may_be_a_lost_session() {
+        let nothing = |words: &str| {
+            let words = words.to_owned();
+            let code = -32603;
+            explains_nothing(&Refusal { code, words })
+        };
+        for words in [
+            "Internal error: no rollout found",
+            "Internal error",
+            "nope",
+            "",
+        ] {
+            assert!(nothing(words), "{words}");
+        }
+        for words in [
+            "401 Unauthorized",
+            "Internal error: connection refused",
+            "missing environment variable: KEY",
+        ] {
+            assert!(!nothing(words), "{words}");
+        }
     }
 
     #[test]

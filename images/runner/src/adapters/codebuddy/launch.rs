@@ -1,15 +1,28 @@
 //! How `CodeBuddy` is started, and where it keeps its conversations.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::adapter::{CommandLine, Launch, Place};
+use crate::adapter::{CommandLine, Launch, LaunchLink, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::stores::{self, is_uuid};
 use crate::adapters::stream_json::control;
+use crate::approvals::CLI_SLACK;
+use crate::mcp::Values;
 
 /// Tools that wait for someone who is not there.
 const DISALLOWED: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
+/// Tools by which others are used out of our hook's sight, and what runs later.
+const HIDDEN: [&str; 7] = [
+    "Agent",
+    "CronCreate",
+    "DeferExecuteTool",
+    "TeamCreate",
+    "SendMessage",
+    "ToolSearch",
+    "Workflow",
+];
 /// Folders between the store and a file: one for each working directory.
 const DEPTH: u32 = 1;
 
@@ -34,6 +47,16 @@ const RESERVED: &Reserved = &[
     ("--acp-transport", Takes::Value),
 ];
 
+/// Those that would bring something past our hook.
+const GATED: &Reserved = &[
+    ("--settings", Takes::Value),
+    ("--setting-sources", Takes::Value),
+    ("--plugin-dir", Takes::Value),
+    ("--agent", Takes::Value),
+    ("--channels", Takes::Value),
+    ("--disallowedTools", Takes::Value),
+];
+
 /// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
     let mut args = vec!["-p", "--output-format", "stream-json"];
@@ -41,6 +64,10 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     // Each an argument of its own: a flag has to follow, or the next word would be taken for a tool.
     args.push("--disallowedTools");
     args.extend(DISALLOWED);
+    let gated = !launch.tools.is_empty();
+    if gated {
+        args.extend(HIDDEN);
+    }
     args.extend(["--permission-mode", "bypassPermissions"]);
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--effort", launch.thinking.as_deref()));
@@ -52,7 +79,7 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // Without it the CLI refuses to bypass permissions as root; the pod is the sandbox.
         env.push(("IS_SANDBOX", "1"));
     }
-    let parts = Parts {
+    let mut parts = Parts {
         program: "codebuddy",
         reserved: RESERVED,
         args,
@@ -61,7 +88,51 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         stdin: control::user_message(&launch.message),
         ..Parts::default()
     };
+    let reserved = [RESERVED, GATED].concat();
+    if gated {
+        let person = Duration::from_secs(launch.tools.approval_seconds.into());
+        // The message follows its answer.
+        parts.stdin = control::initialize_asked((person + CLI_SLACK).as_secs());
+        parts.reserved = &reserved;
+        let own = ["--setting-sources", "user", "--strict-mcp-config"];
+        parts.own = own.map(str::to_owned).to_vec();
+        parts.links = links(launch);
+        let folder = gated_folder(launch).display().to_string();
+        let home = ("CODEBUDDY_CONFIG_DIR".to_owned(), folder);
+        parts.secret_env = Values(vec![home]);
+    }
     parts.line(launch)
+}
+
+/// Its settings' home where it is held to its tools: a folder in memory, new for each run, so that nothing in it is of the
+/// agent.
+fn gated_folder(launch: &Launch) -> PathBuf {
+    launch
+        .private
+        .join(format!("codebuddy-{}", launch.new_session))
+}
+
+/// What stays in its usual home: conversations, and the skills that it is given.
+fn links(launch: &Launch) -> Vec<LaunchLink> {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let folder = gated_folder(launch);
+    let projects = LaunchLink {
+        path: folder.join("projects"),
+        to: stores::folder(&place, "CODEBUDDY_CONFIG_DIR", ".codebuddy").join("projects"),
+        folder: true,
+    };
+    let skills = launch.skills.iter().filter_map(|skill| {
+        Some(LaunchLink {
+            path: folder.join("skills").join(skill.file_name()?),
+            to: skill.clone(),
+            folder: false,
+        })
+    });
+    [projects].into_iter().chain(skills).collect()
 }
 
 /// Where it looks for skills.
@@ -81,6 +152,8 @@ pub(super) fn session_files(place: &Place<'_>, session: &str) -> Vec<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use protocol::tools::ToolPolicy;
+
     use super::*;
     use crate::testing::{launch, words};
 
@@ -106,6 +179,51 @@ mod tests {
         );
         let stdin = String::from_utf8(command_line(&full).stdin).unwrap();
         assert_eq!(stdin.lines().count(), 1);
+    }
+
+    #[test]
+    fn with_a_policy_nothing_counts_that_an_agent_could_have_left() {
+        let asked = Launch {
+            tools: ToolPolicy {
+                deny: words(&["WebFetch", "Bash(rm:*)"]),
+                approval_seconds: 60,
+                ..ToolPolicy::default()
+            },
+            args: words(&["--settings", "x", "--plugin-dir=y"]),
+            new_session: "n".to_owned(),
+            skills: vec!["/workspace/home/.codebuddy/skills/memory".into()],
+            ..launch()
+        };
+        let line = command_line(&asked);
+        let hidden = HIDDEN.join(" ");
+        let said = line.argv.join(" ");
+        let denied = format!("ExitPlanMode {hidden} --permission-mode bypassPermissions");
+        assert!(
+            said.ends_with(&format!(
+                "{denied} --setting-sources user --strict-mcp-config"
+            )),
+            "{said}"
+        );
+        assert_eq!(line.notes.len(), 2);
+        let stdin = String::from_utf8(line.stdin).unwrap();
+        assert!(
+            stdin.contains("\"timeout\":660") && !stdin.contains("please"),
+            "{stdin}"
+        );
+        let home = ("CODEBUDDY_CONFIG_DIR", "/run/mooring/cli/codebuddy-n");
+        assert_eq!(line.env.0, [(home.0.to_owned(), home.1.to_owned())]);
+        let links: Vec<_> = line
+            .links
+            .iter()
+            .map(|link| link.path.display().to_string())
+            .collect();
+        assert_eq!(
+            links,
+            [
+                format!("{}/projects", home.1),
+                format!("{}/skills/memory", home.1)
+            ]
+        );
     }
 
     #[test]

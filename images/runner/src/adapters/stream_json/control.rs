@@ -40,6 +40,19 @@ pub(in crate::adapters) fn initialize_gated(seconds: u64) -> Vec<u8> {
     ))
 }
 
+/// The same for a CLI that is asked for nothing else.
+pub(in crate::adapters) fn initialize_asked(seconds: u64) -> Vec<u8> {
+    begin(json!({
+        "PreToolUse": [{"hookCallbackIds": [PRE_TOOL_USE], "timeout": seconds, "onFailure": "block"}],
+    }))
+}
+
+/// Whether the CLI takes our `initialize`; `None` for an answer to something else.
+pub(in crate::adapters) fn is_begun(frame: &Value) -> Option<bool> {
+    let response = frame.get("response")?;
+    (text(response, "request_id") == INITIALIZE).then(|| text(response, "subtype") == "success")
+}
+
 fn steered(before: Value) -> Value {
     json!({
         "PreToolUse": [before],

@@ -34,6 +34,11 @@ enum Way {
 }
 
 impl Gate {
+    /// True when there is something to be held to.
+    pub(in crate::adapters) fn holds(&self) -> bool {
+        self.guard.holds()
+    }
+
     /// For one run in this working directory.
     pub(in crate::adapters) fn new(policy: ToolPolicy, work: &Path) -> Self {
         Self {
@@ -121,11 +126,16 @@ impl Gate {
             _ => return None,
         };
         let input = of.get(input).unwrap_or(&Value::Null);
+        // Some name the call beside what the hook is given.
+        let call = match text(of, "tool_use_id") {
+            "" => text(request, "tool_use_id"),
+            call => call,
+        };
         Some(Asked {
             id,
             way,
             tool: text(of, name),
-            call: text(of, "tool_use_id"),
+            call,
             input,
             now: of.get("cwd").and_then(Value::as_str),
         })

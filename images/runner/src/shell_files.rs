@@ -1,0 +1,70 @@
+//! What shells run by themselves as they start, from the home of an agent that is held to its tools.
+//!
+//! Some command lines run each command in a login shell, or take over what such a shell sets. So what an agent wrote into
+//! these files in a task before would run behind every command that it is allowed, and nobody would have looked at it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::files;
+
+/// Files in the home that shells read.
+const NAMES: [&str; 10] = [
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".profile",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+];
+
+/// Moves them aside in this home; where they are now.
+///
+/// # Errors
+/// With a sentence that names the first one that cannot be moved.
+pub fn set_aside(home: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut moved = Vec::new();
+    for name in NAMES {
+        let path = home.join(name);
+        match path.symlink_metadata() {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(refused(&path, &error)),
+        }
+        moved.push(files::set_aside(&path).map_err(|error| refused(&path, &error))?);
+    }
+    Ok(moved)
+}
+
+fn refused(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    format!(
+        "{path}, which shells run by themselves, cannot be moved aside, so the agent cannot be held to its tools: {error}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shells_run_is_moved_and_the_rest_stays() {
+        let home = tempfile::tempdir().unwrap();
+        for name in [".bashrc", ".profile", ".gitconfig"] {
+            std::fs::write(home.path().join(name), "x").unwrap();
+        }
+        std::os::unix::fs::symlink("/nowhere", home.path().join(".zshenv")).unwrap();
+        let moved = set_aside(home.path()).unwrap();
+        assert_eq!(moved.len(), 3);
+        assert!(moved.iter().all(|path| path.symlink_metadata().is_ok()));
+        for name in [".bashrc", ".profile", ".zshenv"] {
+            assert!(home.path().join(name).symlink_metadata().is_err(), "{name}");
+        }
+        assert!(home.path().join(".gitconfig").exists());
+        assert_eq!(set_aside(home.path()), Ok(Vec::new()));
+    }
+}
