@@ -23,7 +23,18 @@ const CODEBUDDY: Cli = Cli {
     acp: false,
 };
 
-scenarios!(CODEBUDDY);
+// It is given no servers of MCP.
+scenarios!(CODEBUDDY:
+    it_answers
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_in_a_tool_and_resumed
+    it_can_be_interrupted_while_it_answers
+    failures_of_the_provider_have_their_class
+    its_skills_are_known_to_it
+);
 through_the_runner!(CODEBUDDY);
 asked_for!(CODEBUDDY);
 gated!(CODEBUDDY);

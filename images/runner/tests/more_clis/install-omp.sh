@@ -5,11 +5,11 @@ NAME=omp
 VERSION="${OMP_VERSION:-18.2.0}"
 BUN_VERSION=1.4.5
 case "$(uname -m)" in
-    x86_64) ARCH=x64-baseline ;;
-    aarch64) ARCH=aarch64 ;;
+    x86_64) ARCH=x64-baseline NATIVES=linux-x64 ;;
+    aarch64) ARCH=aarch64 NATIVES=linux-arm64 ;;
     *) echo "no Bun is published for $(uname -m)" >&2; exit 1 ;;
 esac
-PACKAGE="@oh-my-pi/pi-coding-agent@$VERSION @oven/bun-linux-$ARCH@$BUN_VERSION"
+PACKAGE="@oh-my-pi/pi-coding-agent@$VERSION @oh-my-pi/pi-natives-$NATIVES@$VERSION @oven/bun-linux-$ARCH@$BUN_VERSION"
 INSIDE=omp
 
 finish() {
