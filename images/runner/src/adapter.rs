@@ -15,7 +15,7 @@ use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, TokenUsage};
 
 use crate::environment::Environment;
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, UsageFile};
 use crate::mcp::{McpServers, Values};
 
 /// What is fixed about one agent's command line.
@@ -137,6 +137,8 @@ pub struct CommandLine {
     pub env: Values,
     /// A variable that holds JSON, and what is put into that, over what the container's environment has in it.
     pub env_json: Option<JsonVariable>,
+    /// Where the CLI writes its tokens at its end, of one that does not tell them all. Where that can be read, it counts.
+    pub usage_file: Option<UsageFile>,
     /// Written before the start, so that an adapter needs no file system.
     pub files: Vec<LaunchFile>,
     /// Made after them, in folders of this run alone.

@@ -24,6 +24,7 @@ use crate::disk;
 use crate::environment::Environment;
 use crate::host::Host;
 use crate::journal::Journal;
+use crate::ledger::Count;
 use crate::launch_files;
 use crate::layout::Layout;
 use crate::life::{not_prepared, tell_foreign};
@@ -292,10 +293,7 @@ impl Attempt<'_> {
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
-        let marked = provider.ledger().map(|ledger| {
-            let mark = self.at(|place| ledger.mark(place, launch.resume.as_deref()));
-            (ledger, mark)
-        });
+        let count = self.at(|place| Count::of(provider, place, launch.resume.as_deref(), &line));
         let child = spawn(
             &line.argv,
             &environment,
@@ -328,9 +326,7 @@ impl Attempt<'_> {
             ),
         };
         let mut end = drive(child, line.stdin, adapter, &mut around).await;
-        if let (Some((ledger, mark)), Some(session)) = (marked, &end.result.session) {
-            end.result.usage = self.at(|place| ledger.since(&mark, place, session));
-        }
+        self.at(|place| count.add_to(&mut end.result, place));
         Ok(end)
     }
 

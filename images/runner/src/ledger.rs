@@ -11,14 +11,116 @@ use std::path::{Path, PathBuf};
 use protocol::TokenUsage;
 use rustix::fs::OFlags;
 
-use crate::adapter::Place;
+use crate::adapter::{AdapterResult, CommandLine, Place, Provider};
+use crate::files;
 
 /// What is read of the files of one turn. Of a turn that wrote more nothing is told, since a part would be wrong.
 const MOST_BYTES: u64 = 256 << 20;
 /// No record is longer. Other lines may be, and are passed over.
 const RECORD_BYTES: u64 = 64 << 10;
 
-/// Where a CLI writes down its tokens, and how.
+/// A file of one run is no larger.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// A file into which a CLI writes the tokens of one run at its end.
+#[derive(Clone, Debug)]
+pub struct UsageFile {
+    /// Where.
+    pub path: PathBuf,
+    /// The tokens by model in it, if it says any.
+    pub read: fn(&[u8]) -> Option<BTreeMap<String, TokenUsage>>,
+    /// Of a conversation that goes on it tells those of the whole; the last line in this file that says so tells those before.
+    pub earlier: Option<PathBuf>,
+    /// The tokens in such a line.
+    pub line: fn(&[u8]) -> Option<BTreeMap<String, TokenUsage>>,
+}
+
+impl PartialEq for UsageFile {
+    /// Who reads it follows from the CLI.
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path
+    }
+}
+
+/// What a run's tokens are read from once it has ended, beside what it told.
+#[derive(Debug)]
+pub struct Count {
+    ledger: Option<(&'static Ledger, Mark)>,
+    file: Option<UsageFile>,
+    /// What the conversation had used before; none where that cannot be known.
+    earlier: Option<BTreeMap<String, TokenUsage>>,
+}
+
+impl Count {
+    /// Before a run that goes on with this conversation.
+    #[must_use]
+    pub fn of(
+        provider: &dyn Provider,
+        place: &Place<'_>,
+        resume: Option<&str>,
+        line: &CommandLine,
+    ) -> Self {
+        let ledger = provider.ledger();
+        Self {
+            ledger: ledger.map(|ledger| (ledger, ledger.mark(place, resume))),
+            file: line.usage_file.clone(),
+            earlier: line.usage_file.as_ref().and_then(UsageFile::before),
+        }
+    }
+
+    /// After it.
+    pub fn add_to(&self, result: &mut AdapterResult, place: &Place<'_>) {
+        if let (Some((ledger, mark)), Some(session)) = (&self.ledger, &result.session) {
+            result.usage = ledger.since(mark, place, session);
+        }
+        let file = self.file.as_ref();
+        let read = file.and_then(|file| {
+            let written = files::read(&file.path, FILE_BYTES).ok()??;
+            less((file.read)(&written)?, self.earlier.as_ref()?)
+        });
+        if let Some(usage) = read {
+            result.usage = usage;
+        }
+    }
+}
+
+impl UsageFile {
+    /// The tokens of the conversation before the run; nothing of a new one.
+    fn before(&self) -> Option<BTreeMap<String, TokenUsage>> {
+        let Some(path) = &self.earlier else {
+            return Some(BTreeMap::new());
+        };
+        let mut last = None;
+        let mut left = MOST_BYTES;
+        let seen = each_line(path, 0, &mut left, |line| {
+            last = (self.line)(line).or(last.take())
+        });
+        seen.ok().and(last)
+    }
+}
+
+/// The tokens of each model less those before; none where there were more before.
+fn less(
+    all: BTreeMap<String, TokenUsage>,
+    before: &BTreeMap<String, TokenUsage>,
+) -> Option<BTreeMap<String, TokenUsage>> {
+    let of_model = |(model, usage): (String, TokenUsage)| {
+        let before = before.get(&model).copied().unwrap_or_default();
+        let rest = TokenUsage {
+            input: usage.input.checked_sub(before.input)?,
+            output: usage.output.checked_sub(before.output)?,
+            cache_read: usage.cache_read.checked_sub(before.cache_read)?,
+            cache_write: usage.cache_write.checked_sub(before.cache_write)?,
+        };
+        Some((model, rest))
+    };
+    let all: Option<BTreeMap<_, _>> = all.into_iter().map(of_model).collect();
+    let mut all = all?;
+    all.retain(|_, usage| usage.total() > 0);
+    Some(all)
+}
+
+/// Where a CLI writes down the tokens of a conversation, and how.
 #[derive(Debug)]
 pub struct Ledger {
     /// The files of a conversation.
@@ -55,50 +157,53 @@ impl Ledger {
         let mut left = MOST_BYTES;
         for path in (self.files)(place, session) {
             let from = mark.0.get(&path).copied().unwrap_or_default();
-            if self.read(&path, from, &mut left, &mut usage).is_err() {
+            let seen = each_line(&path, from, &mut left, |line| {
+                if let Some((model, spent)) = (self.record)(line) {
+                    add(usage.entry(model).or_default(), spent);
+                }
+            });
+            if seen.is_err() {
                 return BTreeMap::new();
             }
         }
         usage
     }
+}
 
-    fn read(
-        &self,
-        path: &Path,
-        from: u64,
-        left: &mut u64,
-        usage: &mut BTreeMap<String, TokenUsage>,
-    ) -> io::Result<()> {
-        // The agent can write here: a link is not followed, and a pipe not waited for.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let mut file = File::options()
-            .read(true)
-            .custom_flags(flags.bits().cast_signed())
-            .open(path)?;
-        let written = file.metadata()?;
-        let more = written.len().saturating_sub(from);
-        if !written.is_file() || more > *left {
-            return Err(io::Error::other("not what is read"));
+/// Reads the lines of a file behind a place in it, but for those that are too long.
+fn each_line(
+    path: &Path,
+    from: u64,
+    left: &mut u64,
+    mut seen: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    // The agent can write here: a link is not followed, and a pipe not waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file = File::options()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    let written = file.metadata()?;
+    let more = written.len().saturating_sub(from);
+    if !written.is_file() || more > *left {
+        return Err(io::Error::other("not what is read"));
+    }
+    *left -= more;
+    file.seek(SeekFrom::Start(from))?;
+    let mut lines = BufReader::new(file.take(more));
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = (&mut lines)
+            .take(RECORD_BYTES)
+            .read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(());
         }
-        *left -= more;
-        file.seek(SeekFrom::Start(from))?;
-        let mut lines = BufReader::new(file.take(more));
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = (&mut lines)
-                .take(RECORD_BYTES)
-                .read_until(b'\n', &mut line)?;
-            if read == 0 {
-                return Ok(());
-            }
-            if line.last() != Some(&b'\n') {
-                skip_line(&mut lines)?;
-                continue;
-            }
-            if let Some((model, spent)) = (self.record)(&line) {
-                add(usage.entry(model).or_default(), spent);
-            }
+        if line.last() == Some(&b'\n') {
+            seen(&line);
+        } else {
+            skip_line(&mut lines)?;
         }
     }
 }
@@ -176,6 +281,37 @@ mod tests {
         assert_eq!(with("5\n", &format!("7\n{long}\n8\n{long}")), Some(15));
         // A record whose end is not written yet is none.
         assert_eq!(with("5\n", "7\n8"), Some(7));
+    }
+
+    #[test]
+    fn of_a_conversation_that_goes_on_the_difference_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let number = |text: &[u8]| {
+            let input = std::str::from_utf8(text).ok()?.trim().parse().ok()?;
+            let spent = TokenUsage {
+                input,
+                ..TokenUsage::default()
+            };
+            Some(BTreeMap::from([("m".to_owned(), spent)]))
+        };
+        let earlier = folder.path().join("earlier");
+        for (before, wanted) in [
+            (None, Some(30)),
+            (Some("5\nwords\n20\n"), Some(10)),
+            (Some("words\n"), None),
+            (Some("31\n"), None),
+        ] {
+            std::fs::write(&earlier, before.unwrap_or_default()).unwrap();
+            let file = UsageFile {
+                path: folder.path().join("usage"),
+                read: number,
+                earlier: before.map(|_| earlier.clone()),
+                line: number,
+            };
+            let all = (file.read)(b"30");
+            let usage = file.before().and_then(|before| less(all?, &before));
+            assert_eq!(usage.map(|usage| usage["m"].input), wanted, "{before:?}");
+        }
     }
 
     #[test]

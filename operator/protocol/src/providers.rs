@@ -84,10 +84,11 @@ impl ToolSupport {
         deny: Held::Uses,
         approve: Held::Uses,
     };
-    /// Tools can be taken from it by their names.
-    pub const DENIES_NAMES: Self = Self {
+    /// Tools can be taken from it, and left to it alone, by their names.
+    pub const NAMES: Self = Self {
+        allow: Held::Names,
         deny: Held::Names,
-        ..Self::NONE
+        approve: Held::No,
     };
 
     /// What of these lists it cannot be held to, in words for people; nothing when it can be held to all of them.
@@ -284,6 +285,7 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "copilot",
+        tools: ToolSupport::NAMES,
         mcp: McpSupport::MERGED,
         thinks: true,
         ..PLAIN
@@ -522,14 +524,14 @@ mod tests {
         assert_eq!(of(ToolSupport::ALL), "");
         assert_eq!(of(ToolSupport::NONE), "allow; deny; requireApproval");
         assert_eq!(
-            of(ToolSupport::DENIES_NAMES),
-            "allow; deny of more than a tool's name (Edit(docs/*) and 1 more); requireApproval"
+            of(ToolSupport::NAMES),
+            "deny of more than a tool's name (Edit(docs/*) and 1 more); requireApproval"
         );
         let names = ToolPolicy {
             deny: words(&["Bash"]),
             ..ToolPolicy::default()
         };
-        assert!(ToolSupport::DENIES_NAMES.lacks_of(&names).is_empty());
+        assert!(ToolSupport::NAMES.lacks_of(&names).is_empty());
         assert!(
             ToolSupport::NONE
                 .lacks_of(&ToolPolicy::default())

@@ -2,6 +2,7 @@
 
 use super::flags::{self, Reserved};
 use crate::adapter::{CommandLine, JsonVariable, Launch, LaunchFile, LaunchLink};
+use crate::ledger::UsageFile;
 use crate::mcp::Values;
 
 /// What an adapter adds.
@@ -25,6 +26,8 @@ pub(super) struct Parts<'a> {
     pub(super) secret_env: Values,
     /// JSON for a variable.
     pub(super) env_json: Option<JsonVariable>,
+    /// Where it writes its tokens at its end.
+    pub(super) usage_file: Option<UsageFile>,
     /// Files that it reads at its start.
     pub(super) files: Vec<LaunchFile>,
     /// Links beside them.
@@ -68,6 +71,7 @@ impl Parts<'_> {
                 .collect(),
             env: self.secret_env,
             env_json: self.env_json,
+            usage_file: self.usage_file,
             files: self.files,
             links: self.links,
             stdin: self.stdin,

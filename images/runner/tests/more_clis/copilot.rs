@@ -1,5 +1,6 @@
 //! Copilot CLI, without GitHub behind it.
 
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -16,8 +17,8 @@ const COPILOT: Cli = Cli {
     ],
     files: &[],
     uses: None,
-    model: None,
-    tokens: None,
+    model: Some("scripted-1"),
+    tokens: Some((1200, 12, 300)),
     has_files: false,
     in_pieces: true,
     acp: false,
@@ -36,3 +37,10 @@ scenarios!(COPILOT:
     a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(COPILOT);
+gated!(COPILOT:
+    a_tool_that_is_denied_does_nothing
+    a_tool_that_is_not_named_does_nothing
+    what_cannot_be_held_does_not_begin
+    what_an_agent_left_undoes_nothing
+    what_it_is_given_is_there_all_the_same
+);

@@ -71,4 +71,15 @@ fn a_failure_of_the_provider_has_its_class() -> Result<()> {
         Ok(())
     })
 }
-through_the_runner!(OPENCLAW);
+through_the_runner!(OPENCLAW:
+    its_context_file_reaches_the_model
+    its_skills_reach_the_model
+    flags_of_ours_are_left_out
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+    a_spent_quota_has_its_class
+);

@@ -5,6 +5,7 @@ use protocol::ToolStatus;
 
 use crate::catalog::asked_for;
 use crate::family::family;
+use crate::gated::gated;
 use crate::lab::{Cli, with_lab};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -31,6 +32,14 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 
 scenarios!(CLAUDE);
 through_the_runner!(CLAUDE);
+// What an agent left is in `life`.
+gated!(CLAUDE:
+    a_tool_that_is_denied_does_nothing
+    a_tool_that_is_not_allowed_does_nothing
+    a_person_decides_on_each_use
+    only_what_is_named_is_asked_about
+    what_it_is_given_is_there_all_the_same
+);
 family!(CLAUDE as "custom-stream-json");
 asked_for!(CLAUDE);
 scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);

@@ -2,6 +2,7 @@
 //! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
 
 use anyhow::{Context as _, Result, ensure};
+use protocol::providers::Held;
 use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, Package, ToolStatus};
 use rustix::process::Signal;
@@ -41,6 +42,7 @@ const MADE: &str = "workspace/work/made";
 fn names(lab: &Lab) -> (&'static str, &'static str) {
     match lab.cli.id {
         "pi" => ("bash", "read"),
+        "copilot" => ("bash", "view"),
         "codex" => ("Bash", "apply_patch"),
         _ => ("Bash", "Read"),
     }
@@ -117,6 +119,41 @@ pub(crate) fn a_tool_that_is_not_allowed_does_nothing(lab: &Lab) -> Result<()> {
     ended_with(&told, &ended, &[ToolStatus::Completed, ToolStatus::Failed])?;
     assert!(results(&told)[0].0.contains("before"));
     assert!(!pod.at(MADE).exists());
+    Ok(())
+}
+
+/// With nothing but a name.
+pub(crate) fn a_tool_that_is_not_named_does_nothing(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let policy = ToolPolicy {
+        allow: words(&[names(lab).1]),
+        ..ToolPolicy::default()
+    };
+    let (told, ended) = run(&pod, touches(lab, policy))?;
+    ended_with(&told, &ended, &[ToolStatus::Failed; 2])?;
+    assert!(!pod.at(MADE).exists());
+    Ok(())
+}
+
+/// One that cannot be held to what is said does not begin.
+pub(crate) fn what_cannot_be_held_does_not_begin(lab: &Lab) -> Result<()> {
+    let shell = names(lab).0;
+    let pattern = format!("{shell}(touch:*)");
+    for (deny, ask) in [
+        (Vec::new(), words(&[shell])),
+        (words(&[&pattern]), Vec::new()),
+    ] {
+        let pod = pod(lab)?;
+        let policy = ToolPolicy {
+            deny,
+            require_approval: ask,
+            ..ToolPolicy::default()
+        };
+        let (told, ended) = run(&pod, touches(lab, policy))?;
+        let class = told.results[0].outcome.class();
+        assert_eq!(class, Some(FailureClass::PrepareFailed), "{}", ended.log);
+        assert!(!pod.at(MADE).exists());
+    }
     Ok(())
 }
 
@@ -200,7 +237,7 @@ pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
         std::fs::create_dir(&ran)?;
         let left = leave(lab, &pod)?;
         let mut package = touches(lab, ToolPolicy::default());
-        package.agent.tools = idle().filter(|_| gated);
+        package.agent.tools = idle(lab).filter(|_| gated);
         let (told, ended) = run(&pod, package)?;
         ended_with(&told, &ended, &[ToolStatus::Completed; 2])?;
         for name in left {
@@ -216,25 +253,31 @@ pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A policy that names nothing of the program's.
-fn idle() -> Option<ToolPolicy> {
-    Some(ToolPolicy {
-        require_approval: words(&["nothing"]),
+/// A policy that names nothing of the program's, and to which it can be held.
+fn idle(lab: &Lab) -> Option<ToolPolicy> {
+    let facts = protocol::providers::facts(lab.cli.id)?;
+    let nothing = words(&["nothing"]);
+    let mut policy = ToolPolicy {
         approval_seconds: 600,
         ..ToolPolicy::default()
-    })
+    };
+    match facts.tools.approve {
+        Held::Uses => policy.require_approval = nothing,
+        Held::Names | Held::No => policy.deny = nothing,
+    }
+    Some(policy)
 }
 
 /// Its skills, its context file, and its conversation in a second process.
 pub(crate) fn what_it_is_given_is_there_all_the_same(lab: &Lab) -> Result<()> {
     let (pod, word) = (pod(lab)?, word()?);
     let mut first = task(lab, &format!("[scenario:text] Remember the word {word}."));
-    first.agent.tools = idle();
+    first.agent.tools = idle(lab);
     let (told, _) = run(&pod, first)?;
     let session = told.results[0].provider_session.clone();
     let session = session.context("a conversation")?;
     let mut second = resuming(lab, "[scenario:recall] Which word was it?", &session.id);
-    second.agent.tools = idle();
+    second.agent.tools = idle(lab);
     assert_eq!(answer(&pod, second)?, format!("The word was {word}."));
 
     let skill = pod.at("opt/mooring-skills/lantern/@");
@@ -242,12 +285,12 @@ pub(crate) fn what_it_is_given_is_there_all_the_same(lab: &Lab) -> Result<()> {
     let text = "---\nname: lantern\ndescription: Remember the word lantern4711.\n---\nHello.\n";
     std::fs::write(skill.join("SKILL.md"), text)?;
     let mut third = task(lab, "[scenario:skill] Which word was it?");
-    third.agent.tools = idle();
+    third.agent.tools = idle(lab);
     third.agent.skills = vec!["lantern".to_owned()];
     assert_eq!(answer(&pod, third)?, "The word was lantern4711.");
 
     let mut fourth = task(lab, "[scenario:skill] Which word was it?");
-    fourth.agent.tools = idle();
+    fourth.agent.tools = idle(lab);
     fourth.agent.instructions = "Remember the word rope4712.".to_owned();
     assert_eq!(
         answer(&crate::whole::pod(lab)?, fourth)?,
@@ -357,6 +400,21 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
                 ("home/.bash_profile", run("profile")),
             ];
             (files, vec!["notify", "server", "profile"])
+        }
+        "copilot" => {
+            let hook = |name: &str| {
+                let hook = serde_json::json!({"type": "command", "bash": run(name)});
+                serde_json::json!({"version": 1, "hooks": {"sessionStart": [hook]}}).to_string()
+            };
+            let server = serde_json::json!({"mcpServers": {"left": {
+                "type": "local", "command": "sh", "args": ["-c", run("server")], "tools": ["*"]}}});
+            let files = vec![
+                ("home/.copilot/hooks/left.json", hook("home-hook")),
+                ("home/.copilot/settings.json", hook("settings")),
+                ("home/.copilot/mcp-config.json", server.to_string()),
+                ("work/.github/hooks/left.json", hook("work-hook")),
+            ];
+            (files, vec!["home-hook", "settings", "server"])
         }
         "codebuddy" => {
             let hook = |name: &str| {

@@ -14,6 +14,7 @@ use runner::adapter::{
     Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, Provider,
     TimerId,
 };
+use runner::ledger::Count;
 use runner::{adapters, launch_files};
 
 use crate::record::Record;
@@ -244,8 +245,7 @@ impl Lab {
         options(&mut launch);
         let (line, adapter) = self.cli.provider()?.launch(&launch);
         let _files = launch_files::write(&line.files).map_err(anyhow::Error::msg)?;
-        let ledger = self.cli.provider()?.ledger();
-        let mark = self.at(|_, place| ledger.map(|ledger| ledger.mark(place, resume)))?;
+        let count = self.at(|provider, place| Count::of(provider, place, resume, &line))?;
         let record = Record::of(self.cli.id, message);
         record.told(&line.stdin);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
@@ -261,9 +261,7 @@ impl Lab {
             began: Instant::now(),
         }
         .until_done()?;
-        if let (Some(ledger), Some(mark), Some(session)) = (ledger, mark, &told.result.session) {
-            told.result.usage = self.at(|_, place| ledger.since(&mark, place, session))?;
-        }
+        self.at(|_, place| count.add_to(&mut told.result, place))?;
         Ok(told)
     }
 

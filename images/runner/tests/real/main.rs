@@ -15,6 +15,7 @@ mod codex;
 mod codex_acp;
 #[cfg(test)]
 mod family;
+#[expect(dead_code, reason = "the tests in `more_clis` use the rest of it")]
 mod gated;
 mod inside;
 mod lab;

@@ -278,9 +278,14 @@ pub(crate) fn a_stop_in_its_answer_leaves_nothing_in_time(lab: &Lab) -> Result<(
 }
 
 pub(crate) fn a_stop_in_its_tool_leaves_nothing_in_time(lab: &Lab) -> Result<()> {
-    stopped(lab, "[scenario:long-command] go", |lab, _| {
-        Ok(lab.at_work()?.iter().any(|name| name == "tail"))
-    })
+    stopped(lab, "[scenario:long-command] go", in_its_tool)
+}
+
+/// True while the command of the scripted tool runs. omp runs such a command in its own process.
+fn in_its_tool(lab: &Lab, told: &Told) -> Result<bool> {
+    let begun = |event: &protocol::Event| matches!(event.body, EventBody::ToolUse { .. });
+    let told = lab.cli.id == "omp" && told.events.iter().any(begun);
+    Ok(told || lab.at_work()?.iter().any(|name| name == "tail"))
 }
 
 /// The pod is taken away in the midst of a tool.
@@ -296,8 +301,8 @@ pub(crate) fn after_a_term_the_conversation_goes_on(lab: &Lab) -> Result<()> {
     now(async {
         let api = Api::serve(package).await;
         let running = pod.start(&api);
-        let at_work = || Ok(lab.at_work()?.iter().any(|name| name == "tail"));
-        lab.until("the tool runs", at_work).await?;
+        lab.until("the tool runs", || in_its_tool(lab, &api.told()))
+            .await?;
         running.signal(Signal::TERM);
         let ended = running.end().await;
         assert_eq!(ended.code, Some(0), "{}", ended.log);

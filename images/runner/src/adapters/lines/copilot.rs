@@ -6,7 +6,7 @@ use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
 use super::{LADDER, Run, Talk, add, warning};
-use crate::adapter::{CommandLine, Launch};
+use crate::adapter::{CommandLine, Launch, LaunchFile, LaunchLink, Place};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
@@ -16,6 +16,8 @@ use crate::adapters::frame::{count, flag, list, log, text};
 use crate::adapters::mcp;
 use crate::adapters::stores;
 use crate::classify;
+use crate::ledger::UsageFile;
+use crate::mcp::Values;
 
 /// Messages and thoughts that are told in pieces; past it a whole one may show once more.
 const IN_PIECES: usize = 4096;
@@ -55,30 +57,176 @@ const RESERVED: &Reserved = &[
     ("--acp", Takes::Nothing),
 ];
 
+/// Those that would bring back what is taken away, where it is held to its tools.
+const GATED: &Reserved = &[
+    ("--allow-tool", Takes::Value),
+    ("--deny-tool", Takes::Value),
+    ("--available-tools", Takes::Value),
+    ("--excluded-tools", Takes::Value),
+    ("--plugin-dir", Takes::Value),
+    ("--agent", Takes::Value),
+];
+/// Its sub-agents, which have tools of their own.
+const AGENTS: &str = "task";
+
 fn command_line(launch: &Launch) -> CommandLine {
-    let mut args = vec!["--output-format", "json"];
-    args.extend(["--allow-all", "--no-ask-user", "--no-auto-update"]);
+    let gated = !launch.tools.is_empty();
+    let (excluded, available) = names(launch);
+    let mut args = vec!["--output-format", "json", "--allow-all"];
+    // A flag has to follow, or the next word would be taken for a tool.
+    if gated {
+        args.push("--excluded-tools");
+        args.extend(excluded.iter().map(String::as_str));
+    }
+    if !available.is_empty() {
+        args.push("--available-tools");
+        args.extend(available.iter().map(String::as_str));
+    }
+    args.extend(["--no-ask-user", "--no-auto-update"]);
     args.extend(option("--model", launch.model.as_deref()));
     args.extend(option("--reasoning-effort", launch.thinking.as_deref()));
     let servers = mcp::file(launch);
+    let usage = usage_file(launch);
+    let path = usage.path.display().to_string();
     let own = servers.iter().flat_map(|file| {
         let path = format!("@{}", file.path.display());
         ["--additional-mcp-config".to_owned(), path]
     });
+    let own = own.chain(["--usage-output-file".to_owned(), path]);
     // Without the sign between them the flag would ask which.
     let resume = launch.resume.as_ref().map(|id| format!("--resume={id}"));
     args.extend(resume.as_deref());
+    let reserved = match gated {
+        true => [RESERVED, GATED].concat(),
+        false => RESERVED.to_vec(),
+    };
+    let (links, variables) = match gated {
+        true => home(launch),
+        false => Default::default(),
+    };
     let parts = Parts {
         program: "copilot",
-        reserved: RESERVED,
+        reserved: &reserved,
+        links,
+        secret_env: variables,
         args,
         own: own.collect(),
-        files: servers.iter().cloned().collect(),
+        files: servers.iter().cloned().chain([emptied(&usage)]).collect(),
+        usage_file: Some(usage),
         env: vec![("NO_COLOR", "1"), ("COPILOT_AUTO_UPDATE", "false")],
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()
     };
     parts.line(launch)
+}
+
+/// Where it writes its tokens at its end: all of them, while its frames tell those of GitHub's own models only.
+fn usage_file(launch: &Launch) -> UsageFile {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let store = stores::folder(&place, "COPILOT_HOME", ".copilot").join("session-state");
+    UsageFile {
+        path: launch.private.join("usage.json"),
+        read: |written| models(&serde_json::from_slice(written).ok()?),
+        earlier: launch
+            .resume
+            .as_deref()
+            .map(|session| match stores::is_uuid(session) {
+                true => store.join(session).join("events.jsonl"),
+                false => store.join("none"),
+            }),
+        line: |line| {
+            let event: Value = serde_json::from_slice(line).ok()?;
+            let is_end = text(&event, "type") == "session.shutdown";
+            is_end.then(|| models(event.get("data")?.get("accountingSnapshot")?))?
+        },
+    }
+}
+
+/// Tokens by model, as it tells them in several places.
+fn models(told: &Value) -> Option<BTreeMap<String, TokenUsage>> {
+    let models = told.get("modelMetrics")?.as_object()?;
+    let of_model = |(model, metrics): (&String, &Value)| {
+        let usage = tokens(metrics.get("usage").unwrap_or(&Value::Null));
+        (model.clone(), usage)
+    };
+    Some(models.iter().map(of_model).collect())
+}
+
+/// What stands there before, so that nothing of an earlier run is read. It is gone after the run.
+fn emptied(usage: &UsageFile) -> LaunchFile {
+    LaunchFile {
+        path: usage.path.clone(),
+        content: b"{}".to_vec(),
+        secret: true,
+    }
+}
+
+/// The prompt's tokens are told with those from the cache.
+fn tokens(usage: &Value) -> TokenUsage {
+    let cache_read = count(usage, "cacheReadTokens");
+    let cache_write = count(usage, "cacheWriteTokens");
+    let cached = cache_read.saturating_add(cache_write);
+    TokenUsage {
+        input: count(usage, "inputTokens").saturating_sub(cached),
+        output: count(usage, "outputTokens"),
+        cache_read,
+        cache_write,
+    }
+}
+
+/// The tools that are taken away, and those that alone are left, if any. Its own have small letters.
+fn names(launch: &Launch) -> (Vec<String>, Vec<String>) {
+    let spellings = |name: &str| {
+        let small = name.to_lowercase();
+        let other = (small != name).then(|| name.to_owned());
+        [small].into_iter().chain(other)
+    };
+    let denied = [AGENTS].into_iter().chain(launch.tools.denied_tools());
+    let allowed = launch.tools.allow.iter().map(String::as_str);
+    (
+        denied.flat_map(spellings).collect(),
+        allowed.flat_map(spellings).collect(),
+    )
+}
+
+/// Its home where it is held to its tools: a folder in memory, new for each run, so that no hook, server, extension or
+/// trusted folder in it is of the agent. Conversations and the skills that it is given stay where they are.
+fn home(launch: &Launch) -> (Vec<LaunchLink>, Values) {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let folder = launch
+        .private
+        .join(format!("copilot-{}", launch.new_session));
+    let usual = stores::folder(&place, "COPILOT_HOME", ".copilot");
+    let kept = LaunchLink {
+        path: folder.join("session-state"),
+        to: usual.join("session-state"),
+        folder: true,
+    };
+    let skills = launch.skills.iter().filter_map(|skill| {
+        Some(LaunchLink {
+            path: folder.join("skills").join(skill.file_name()?),
+            to: skill.clone(),
+            folder: false,
+        })
+    });
+    let variables = [
+        ("COPILOT_HOME", folder.display().to_string()),
+        // Else it would trust the working directory, with its hooks and servers.
+        ("COPILOT_ALLOW_ALL", "false".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value));
+    (
+        [kept].into_iter().chain(skills).collect(),
+        Values(variables.to_vec()),
+    )
 }
 
 /// What it said.
@@ -238,18 +386,8 @@ impl Copilot {
         self.calls.end(id, output, status, events);
     }
 
-    /// The prompt's tokens are told with those from the cache.
     fn spent(&mut self, data: &Value) {
-        let cache_read = count(data, "cacheReadTokens");
-        let cache_write = count(data, "cacheWriteTokens");
-        let spent = TokenUsage {
-            input: count(data, "inputTokens")
-                .saturating_sub(cache_read.saturating_add(cache_write)),
-            output: count(data, "outputTokens"),
-            cache_read,
-            cache_write,
-        };
-        add(&mut self.usage, text(data, "model"), spent);
+        add(&mut self.usage, text(data, "model"), tokens(data));
     }
 
     fn failed(&mut self, data: &Value) {

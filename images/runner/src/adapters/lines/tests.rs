@@ -20,8 +20,8 @@ fn command_lines() {
         ),
         (
             "copilot",
-            "copilot --output-format json --allow-all --no-ask-user --no-auto-update",
-            "copilot --output-format json --allow-all --no-ask-user --no-auto-update --model m --resume=s --extra 1",
+            "copilot --output-format json --allow-all --no-ask-user --no-auto-update --usage-output-file /run/mooring/cli/usage.json",
+            "copilot --output-format json --allow-all --no-ask-user --no-auto-update --model m --resume=s --extra 1 --usage-output-file /run/mooring/cli/usage.json",
         ),
         (
             "qwen",
