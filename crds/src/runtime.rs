@@ -198,3 +198,39 @@ pub mod reason {
     /// The namespace lacks the label `mooring.dev/workspace: enabled`.
     pub const NOT_A_WORKSPACE: &str = "NotAWorkspace";
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn runtime(observed: i64, finding: &str) -> Runtime {
+        let cli = json!({
+            "probed": "p", "finding": finding, "version": "2.0.18", "probedTime": "2026-11-30T03:00:00Z",
+        });
+        let object = json!({
+            "metadata": {"name": "r", "generation": 2},
+            "spec": {"provider": "custom", "family": "Rpc", "image": "i", "command": ["agent"]},
+            "status": {"observedGeneration": observed, "cli": cli},
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn a_version_is_known_of_what_was_asked_and_works() {
+        assert_eq!(runtime(2, "Usable").cli_version(), Some("2.0.18"));
+        assert_eq!(runtime(1, "Usable").cli_version(), None);
+        assert_eq!(runtime(2, "NotAsked").cli_version(), None);
+    }
+
+    #[test]
+    fn what_is_known_by_no_name_is_driven_by_its_family() {
+        let mut spec = runtime(2, "Usable").spec;
+        assert_eq!(spec.driver(), "custom-rpc");
+        spec.family = Some(Family::Acp);
+        assert_eq!(spec.driver(), "acp");
+        spec.provider = Provider::Claude;
+        assert_eq!(spec.driver(), "claude");
+    }
+}
