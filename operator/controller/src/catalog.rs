@@ -334,4 +334,30 @@ mod tests {
         let named: BTreeSet<_> = driven.flatten().collect();
         assert_eq!(named, providers::ids().into_iter().collect());
     }
+
+    #[test]
+    fn what_of_its_tools_an_agent_is_not_held_to_is_named() {
+        let agent: Agent = serde_json::from_value(serde_json::json!({
+            "apiVersion": "mooring.dev/v1alpha1", "kind": "Agent", "metadata": {"name": "a", "namespace": "a"},
+            "spec": {
+                "runtimeRefs": [{"name": "r"}],
+                "tools": {"deny": ["Bash(x:*)", "Edit"], "requireApproval": ["Write"]},
+            },
+        }))
+        .unwrap();
+        for (provider, wanted) in [
+            (Provider::Claude, ""),
+            (Provider::Codex, ""),
+            (
+                Provider::Copilot,
+                "deny of more than a tool's name (Bash(x:*)), requireApproval",
+            ),
+            (Provider::Acp, "deny, requireApproval"),
+        ] {
+            let mut runtime = fixtures::runtime("r");
+            runtime.spec.provider = provider;
+            assert_eq!(not_enforced(&agent, &runtime).join(", "), wanted);
+            assert_eq!(is_enforced(&agent, &runtime), wanted.is_empty());
+        }
+    }
 }
