@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const BEGIN: &str =
-    "<!-- generated: UPDATE=1 cargo test -p protocol --test conformance_page -->\n";
+const BEGIN: &str = "<!-- generated: UPDATE=1 cargo test -p protocol --test conformance_page -->\n";
 const END: &str = "<!-- end of generated -->\n";
 
 /// What stands above a column, for each scenario that is asked of all.
@@ -38,16 +37,14 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "what_the_provider_refuses_has_its_class",
-        "runner: 401, quota, overflow",
+        "runner: 401, overflow",
     ),
+    ("a_spent_quota_has_its_class", "runner: quota"),
     (
         "a_broken_stream_is_survived_or_told",
         "runner: broken stream",
     ),
-    (
-        "a_provider_that_hangs_is_noticed",
-        "runner: hang, watchdog",
-    ),
+    ("a_provider_that_hangs_is_noticed", "runner: hang, watchdog"),
     (
         "it_can_be_interrupted_while_it_answers",
         "interrupt in an answer",
@@ -68,16 +65,10 @@ const COLUMNS: &[(&str, &str)] = &[
         "after_a_term_the_conversation_goes_on",
         "runner: TERM in a tool, resume",
     ),
-    (
-        "its_context_file_reaches_the_model",
-        "runner: context file",
-    ),
+    ("its_context_file_reaches_the_model", "runner: context file"),
     ("its_skills_are_known_to_it", "skill"),
     ("its_skills_reach_the_model", "runner: skill"),
-    (
-        "a_tool_of_an_mcp_server_is_called",
-        "MCP server called",
-    ),
+    ("a_tool_of_an_mcp_server_is_called", "MCP server called"),
     (
         "flags_of_ours_are_left_out",
         "runner: flags of ours filtered",
@@ -86,10 +77,7 @@ const COLUMNS: &[(&str, &str)] = &[
         "a_remark_reaches_the_model_in_the_same_turn",
         "remark in the same turn",
     ),
-    (
-        "the_model_is_told_how_much_to_think",
-        "thinking level",
-    ),
+    ("the_model_is_told_how_much_to_think", "thinking level"),
 ];
 
 fn root() -> PathBuf {
@@ -106,7 +94,10 @@ fn usual(path: &str) -> Vec<String> {
     let start = source.find("($cli:ident) => {").unwrap();
     let list = &source[start..start + source[start..].find(");").unwrap()];
     let words = list.split_whitespace().map(str::to_owned);
-    words.skip_while(|word| !word.ends_with("!($cli:")).skip(1).collect()
+    words
+        .skip_while(|word| !word.ends_with("!($cli:"))
+        .skip(1)
+        .collect()
 }
 
 /// The scenarios of a program, as its file has them.
@@ -125,7 +116,10 @@ fn declared(source: &str) -> Vec<String> {
             }
         }
     }
-    let own = source.split("fn ").skip(1).filter_map(|rest| rest.split_once('('));
+    let own = source
+        .split("fn ")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('('));
     found.extend(own.map(|(name, _)| name.to_owned()));
     found
 }
@@ -156,7 +150,11 @@ fn programs() -> Vec<(String, Vec<String>)> {
 fn table() -> String {
     let programs = programs();
     let ids: Vec<_> = programs.iter().map(|(id, _)| format!("`{id}`")).collect();
-    let mut text = format!("| | {} |\n|{}\n", ids.join(" | "), " --- |".repeat(ids.len() + 1));
+    let mut text = format!(
+        "| | {} |\n|{}\n",
+        ids.join(" | "),
+        " --- |".repeat(ids.len() + 1)
+    );
     for (scenario, column) in COLUMNS {
         let cell = |(_, declared): &(String, Vec<String>)| {
             if declared.iter().any(|name| name == scenario) {
@@ -181,7 +179,10 @@ fn the_table_is_what_the_tests_declare() {
         fs::write(root().join("operator/docs/conformance.md"), wanted).unwrap();
         return;
     }
-    assert_eq!(page, wanted, "UPDATE=1 cargo test -p protocol --test conformance_page");
+    assert_eq!(
+        page, wanted,
+        "UPDATE=1 cargo test -p protocol --test conformance_page"
+    );
 }
 
 /// A line `` `provider`: column, column: why `` names each cell that is empty.
@@ -199,7 +200,11 @@ fn what_is_not_asked_has_a_reason() {
             assert!(
                 asked != reasons.iter().any(|line| names(&line)),
                 "{id}: *{column}* is {}",
-                if asked { "asked, and has a reason why not" } else { "not asked: say why" }
+                if asked {
+                    "asked, and has a reason why not"
+                } else {
+                    "not asked: say why"
+                }
             );
         }
     }
