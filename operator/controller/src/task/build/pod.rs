@@ -15,8 +15,9 @@ use super::{AttemptNames, Kin, attempt_labels, environment, meta};
 
 /// Room for our programs.
 const OPT_SIZE: &str = "128Mi";
-/// Room for the token and the CA, in memory.
-const RUN_SIZE: &str = "1Mi";
+/// Room for the token and the CA, and for the settings' home of a program that is held to its tools, in memory. What is used of
+/// it counts as the container's.
+const RUN_SIZE: &str = "256Mi";
 /// Room for `/tmp`, private to the pod and gone with it.
 const TMP_SIZE: &str = "1Gi";
 /// How long a pod is left on a node that does not answer. Kubernetes' own default is 300 s.
