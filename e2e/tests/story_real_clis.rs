@@ -19,6 +19,8 @@ const WORD: &str = "w81d2c40f7";
 /// A command line, and how its Runtime tells it of the model.
 struct Real {
     provider: &'static str,
+    /// What its Agent says about tools, if anything.
+    tools: Option<Value>,
     settings: fn(Draft<crds::Runtime>, &Model) -> Draft<crds::Runtime>,
 }
 
@@ -75,11 +77,12 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
         .set("/spec/pod/resources/limits/memory", "1Gi")
         .set("/spec/workdir/size", "256Mi")
         .set("/spec/network/allow", model.peers());
+    let mut agent = objects::agent(objects::AGENT, "real");
+    if let Some(tools) = &real.tools {
+        agent = agent.set("/spec/tools", tools.clone());
+    }
     workspace
-        .prepare_with(
-            &(real.settings)(runtime, &model),
-            &objects::agent(objects::AGENT, "real"),
-        )
+        .prepare_with(&(real.settings)(runtime, &model), &agent)
         .await?;
 
     let words = format!("[scenario:look] Remember the word {WORD}.");
@@ -113,8 +116,13 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     assert_eq!(summary, format!("The word was {WORD}."));
     let asked = model.requests().await?.split_off(before.len());
     let warm = until_asked(workspace, &second, &asked).await?;
+    let held = if real.tools.is_some() {
+        " held to tools"
+    } else {
+        ""
+    };
     let figures = format!(
-        "{}: process started → first request to its model {cold} ms in a new home, {warm} ms in the same",
+        "{}{held}: process started → first request to its model {cold} ms in a new home, {warm} ms in the same",
         real.provider
     );
     ensure!(
@@ -261,14 +269,15 @@ fn codex_acp(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtim
 
 /// A story of one command line.
 macro_rules! tells {
-    ($($name:ident: $provider:literal, $settings:expr;)+) => {
+    ($($name:ident: $provider:literal, $settings:expr, $story:literal, $tools:expr;)+) => {
         $(#[tokio::test]
         async fn $name() -> Result<()> {
             let real = Real {
                 provider: $provider,
+                tools: $tools,
                 settings: $settings,
             };
-            story($provider, async |workspace| {
+            story($story, async |workspace| {
                 let Some((image, model)) = images(workspace, $provider) else {
                     println!("skipped: no image of {} or of its model", $provider);
                     return Ok(());
@@ -281,10 +290,18 @@ macro_rules! tells {
     };
 }
 
+/// Each use of a tool is looked at, and all that it does here is let in.
+fn looked_at() -> Option<Value> {
+    Some(json!({"deny": ["WebFetch"]}))
+}
+
 tells! {
-    claude_code_answers_and_remembers: "claude", anthropic;
-    codex_answers_and_remembers: "codex", codex;
-    pi_answers_and_remembers: "pi", pi;
-    claude_code_behind_acp_answers_and_remembers: "claude-agent-acp", anthropic;
-    codex_behind_acp_answers_and_remembers: "codex-acp", codex_acp;
+    claude_code_answers_and_remembers: "claude", anthropic, "claude", None;
+    codex_answers_and_remembers: "codex", codex, "codex", None;
+    pi_answers_and_remembers: "pi", pi, "pi", None;
+    claude_code_behind_acp_answers_and_remembers: "claude-agent-acp", anthropic, "claude-agent-acp", None;
+    codex_behind_acp_answers_and_remembers: "codex-acp", codex_acp, "codex-acp", None;
+    claude_code_does_so_where_its_tools_are_looked_at: "claude", anthropic, "claude-held", looked_at();
+    codex_does_so_where_its_tools_are_looked_at: "codex", codex, "codex-held", looked_at();
+    pi_does_so_where_its_tools_are_looked_at: "pi", pi, "pi-held", looked_at();
 }
