@@ -21,6 +21,8 @@ use crate::classify;
 /// After its result a process that hangs is given this long.
 const LINGER: Duration = Duration::from_secs(10);
 const LINGER_TIMER: TimerId = TimerId(0);
+/// Its words, as the agent's, for a turn that was interrupted.
+const INTERRUPTED: &str = "Interrupted by user";
 /// Words with which it says that it does not know the conversation.
 const LOST: &str = "No conversation found with session ID";
 /// All that it says of an answer that was cut off on its way.
@@ -250,8 +252,10 @@ impl Run {
             self.told = frame.get("usage").map(tokens);
         }
         let mut judgement = judge(frame, &turn, self.interrupted);
-        if self.interrupted && text(frame, "result").is_empty() {
-            // It tells an end that was asked for as a success, and says so in the words of the agent.
+        let said_so = self.held.as_deref() == Some(INTERRUPTED);
+        if self.interrupted && (said_so || text(frame, "result").is_empty()) {
+            // It tells an end that was asked for as a success, with the answer of an earlier turn if there was one, and says
+            // so in the words of the agent.
             self.held = None;
             judgement = Err(Fault::no_result("codebuddy", true));
         }

@@ -307,9 +307,15 @@ pub(crate) fn after_a_term_the_conversation_goes_on(lab: &Lab) -> Result<()> {
         let ended = running.end().await;
         assert_eq!(ended.code, Some(0), "{}", ended.log);
         assert!(lab.at_work()?.is_empty(), "{:?}", lab.at_work()?);
-        let result = &api.told().results[0];
-        let class = result.outcome.class();
-        assert_eq!(class, Some(FailureClass::PodDeleted), "{}", ended.log);
+        let told = api.told();
+        let result = &told.results[0];
+        assert_eq!(
+            result.outcome.class(),
+            Some(FailureClass::PodDeleted),
+            "{result:?}\n{}\n{}",
+            said(&told.events),
+            ended.log
+        );
         assert_eq!(result.provider_session.as_ref(), Some(&session));
         Ok(())
     })?;

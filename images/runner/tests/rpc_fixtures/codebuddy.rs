@@ -2,10 +2,10 @@
 
 use protocol::{EventBody, FailureClass as C};
 
-use runner::adapter::Output;
+use runner::adapter::{HostCommand, Input, Output};
 
 use crate::of;
-use crate::replay::{Case, result};
+use crate::replay::{Case, Run, result};
 
 const OF: &str = "codebuddy";
 const FIRST: &str = "00000000-0000-4000-8000-000000000001";
@@ -105,4 +105,20 @@ fn a_failure_is_no_text_of_the_agent() {
             .collect();
         assert_eq!(said, [""; 0], "{}", case.name);
     }
+}
+
+/// A conversation that goes on has an answer already, and that is what the result of an interrupted turn holds.
+#[test]
+fn the_answer_of_an_earlier_turn_is_none_of_an_interrupted_one() {
+    let case = interrupted("interrupt-tool");
+    let mut run = Run::of(&case);
+    for line in case.stdout() {
+        if line.contains("control_response") {
+            run.give(Input::Host(HostCommand::Interrupt));
+        }
+        run.line(&line.replace("\"result\": \"\"", "\"result\": \"An earlier answer.\""));
+    }
+    let out = run.end(case.exit());
+    assert_eq!(result(&out).outcome.class(), Some(C::Cancelled));
+    assert_eq!(result(&out).output, "");
 }
