@@ -22,6 +22,8 @@ pub(super) struct Guard<W> {
     work: String,
     /// Questions that wait, by the id of the CLI's request.
     open: BTreeMap<String, Held<W>>,
+    /// Ids of all questions: none is asked twice.
+    asked: BTreeSet<String>,
     /// Calls that came by here.
     seen: BTreeSet<String>,
 }
@@ -50,6 +52,7 @@ impl<W> Guard<W> {
             policy,
             work: work.to_string_lossy().into_owned(),
             open: BTreeMap::new(),
+            asked: BTreeSet::new(),
             seen: BTreeSet::new(),
         }
     }
@@ -77,7 +80,7 @@ impl<W> Guard<W> {
         self.policy.judge(tool, input, folders)
     }
 
-    /// Asks a person. Given back when a question with this id waits already: that one keeps its place.
+    /// Asks a person. Given back when a question with this id was asked already: that one keeps its place.
     pub(super) fn ask(
         &mut self,
         id: &str,
@@ -86,7 +89,7 @@ impl<W> Guard<W> {
         held: Held<W>,
         out: &mut Vec<Output>,
     ) -> Option<Held<W>> {
-        if self.open.contains_key(id) {
+        if self.asked.len() == CALLS || !self.asked.insert(id.to_owned()) {
             return Some(held);
         }
         out.push(Output::Ask {

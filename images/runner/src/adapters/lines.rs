@@ -240,10 +240,12 @@ impl<T: Talk> Run<T> {
         self.done = true;
         let mut events = Vec::new();
         self.talk.close(&mut events);
+        // A tool that has no result yet is closed here.
+        let cut_short = !events.is_empty();
         let judgement = match (fault, &self.rejection) {
             (Some(fault), _) => Err(fault),
             (None, Some(words)) => Err(Fault::new(FailureClass::SessionRejected, words)),
-            (None, None) => self.judge(exit),
+            (None, None) => self.judge(exit, cut_short),
         };
         if let Err(fault) = &judgement {
             if self.asked.is_some() && classify::refuses_history(&fault.message) {
@@ -284,11 +286,15 @@ impl<T: Talk> Run<T> {
         out.push(Output::Done(ending.result()));
     }
 
-    fn judge(&mut self, exit: Option<Exit>) -> Judgement {
+    fn judge(&mut self, exit: Option<Exit>, cut_short: bool) -> Judgement {
         let judgement = self.judge_end(exit);
-        // Whatever a program says when it is stopped, it is the stop.
+        // Whatever a program says when it is stopped, it is the stop: some call it a success, without an answer.
+        let is_the_stop = match &judgement {
+            Ok(answer) => cut_short || answer.is_empty(),
+            Err(_) => true,
+        };
         match judgement {
-            Err(_) if self.interrupted => Err(Fault::no_result(T::NAME, true)),
+            _ if self.interrupted && is_the_stop => Err(Fault::no_result(T::NAME, true)),
             judgement => judgement,
         }
     }

@@ -5,6 +5,7 @@
 mod chunks;
 mod conformance;
 mod corpus;
+mod held;
 #[expect(
     dead_code,
     reason = "the tests of recordings use the rest of what they share"

@@ -138,7 +138,7 @@ impl Gate {
             Judgement::Allow => Taken::Answered(self.let_in(held)),
             Judgement::Deny(why) => refuse(held, &why),
             Judgement::Ask(why) => match self.guard.ask(&id.to_string(), tool, why, held, out) {
-                Some(held) => refuse(held, "a request with this id waits for its answer already"),
+                Some(held) => refuse(held, "a request with this id was asked already"),
                 None => Taken::Waits,
             },
         }

@@ -103,7 +103,7 @@ impl Gate {
                     input,
                 };
                 if self.guard.ask(id, tool, why, held, out).is_some() {
-                    refuse("a request with this id waits for its answer already", out);
+                    refuse("a request with this id was asked already", out);
                 }
             }
         }
@@ -226,25 +226,29 @@ mod tests {
         let docs = json!({"path": "docs/a", "content": "x"});
         let why = answered(&mut gate, &ask("2", "b", "write", &docs));
         assert!(why.contains("is denied"), "{why}");
-        for (allow, why, wanted) in [
+        for (number, (allow, why, wanted)) in [
             (true, Some("because"), YES),
             (false, Some("because"), "because"),
             // Words of a person that happen to be the answer.
             (false, Some(YES), "it may not be used"),
             (false, None, "it may not be used"),
-        ] {
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let question = format!("question-{number}");
             let mut out = Vec::new();
             let push = json!({"command": "git push"});
-            gate.takes(&ask("3", "c", "bash", &push), &mut out);
+            gate.takes(&ask(&question, "c", "bash", &push), &mut out);
             let [Output::Ask { id, input, .. }] = &out[..] else {
                 panic!("{out:?}")
             };
-            assert_eq!((id.as_str(), input), ("3", &push));
-            let again = answered(&mut gate, &ask("3", "c", "bash", &push));
-            assert!(again.contains("waits"), "{again}");
-            let answer = gate.decide("3", allow, why).unwrap();
+            assert_eq!((id.as_str(), input), (question.as_str(), &push));
+            let again = answered(&mut gate, &ask(&question, "c", "bash", &push));
+            assert!(again.contains("asked already"), "{again}");
+            let answer = gate.decide(&question, allow, why).unwrap();
             assert_eq!(said(&[Output::Write(answer)]), wanted);
-            assert_eq!(gate.decide("3", true, None), None, "once");
+            assert_eq!(gate.decide(&question, true, None), None, "once");
         }
     }
 

@@ -68,7 +68,7 @@ impl Gate {
                 None
             }
             Judgement::Ask(why) => self.guard.ask(id, tool, why, held, out).map(|held| {
-                let why = "a request with this id waits for its answer already";
+                let why = "a request with this id was asked already";
                 (held, why.to_owned())
             }),
         };
