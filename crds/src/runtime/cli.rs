@@ -90,10 +90,7 @@ pub struct CliStatus {
     pub probed_time: Time,
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde asks by reference"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(number: &i32) -> bool {
     *number == 0
 }

@@ -17,16 +17,14 @@ use crate::adapter::{Launch, Place, Provider};
 use crate::adapters;
 use crate::approvals::{Api, Questions};
 use crate::brief::{context, message};
-use crate::conclude::{
-    Conclusion, after_fresh_start, conclude, may_start_fresh, on_full_volume,
-};
+use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh, on_full_volume};
 use crate::disk;
 use crate::environment::Environment;
 use crate::host::Host;
 use crate::journal::Journal;
-use crate::ledger::Count;
 use crate::launch_files;
 use crate::layout::Layout;
+use crate::ledger::Count;
 use crate::life::{not_prepared, tell_foreign};
 use crate::mcp::{self, McpServers};
 use crate::open::{Given, Opened};

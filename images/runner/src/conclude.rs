@@ -362,7 +362,8 @@ mod tests {
             (ProviderAuth, ProviderAuth),
         ] {
             let failed = Outcome::failed(class, "no space left");
-            let Outcome::Failed { class, message, .. } = on_full_volume(failed, "it is full") else {
+            let Outcome::Failed { class, message, .. } = on_full_volume(failed, "it is full")
+            else {
                 panic!("it failed")
             };
             assert_eq!(class, wanted);

@@ -1,7 +1,7 @@
 //! `CodeBuddy`.
 
-use crate::gated::gated;
 use crate::catalog::asked_for;
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;

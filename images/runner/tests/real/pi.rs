@@ -16,10 +16,7 @@ const PI: Cli = Cli {
     args: &["--provider", "scripted", "--model", "scripted-1"],
     env: &[("PI_MODELS", MODELS)],
     files: &[
-        (
-            ".pi/agent/models.json",
-            MODELS,
-        ),
+        (".pi/agent/models.json", MODELS),
         (".pi/agent/settings.json", r#"{"retry":{"enabled":false}}"#),
     ],
     uses: None,
