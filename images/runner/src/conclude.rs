@@ -159,9 +159,13 @@ pub fn on_full_volume(outcome: Outcome, words: &str) -> Outcome {
 }
 
 fn outcome(end: &TurnEnd, provider: &str, policy: SessionPolicy) -> Outcome {
-    let (class, message) = match &end.result.outcome {
-        Outcome::Succeeded => return Outcome::Succeeded,
-        Outcome::Failed { class, message, .. } => (*class, message),
+    let (class, message) = match (&end.result.outcome, &end.stopped) {
+        // Some call it a success that they were ended; without an answer it is none.
+        (Outcome::Succeeded, Some(cause)) if end.result.output.is_empty() => {
+            return cause.outcome();
+        }
+        (Outcome::Succeeded, _) => return Outcome::Succeeded,
+        (Outcome::Failed { class, message, .. }, _) => (*class, message),
     };
     if let Some(cause) = &end.stopped {
         return cause.outcome();
@@ -323,14 +327,16 @@ mod tests {
     #[test]
     fn a_stop_explains_a_failure_but_takes_no_success_away() {
         let stop = StopCause::Commanded(EndReason::Cancelled);
-        for (outcome, wanted) in [
-            (Outcome::Succeeded, None),
-            (failed(), Some(FailureClass::Cancelled)),
+        for (outcome, output, wanted) in [
+            (Outcome::Succeeded, "Done.", None),
+            (Outcome::Succeeded, "", Some(FailureClass::Cancelled)),
+            (failed(), "", Some(FailureClass::Cancelled)),
         ] {
-            let stopped = TurnEnd {
+            let mut stopped = TurnEnd {
                 stopped: Some(stop.clone()),
                 ..end(outcome, ResumeOutcome::NotAsked)
             };
+            output.clone_into(&mut stopped.result.output);
             let conclusion = conclude(stopped, "claude", None, SessionPolicy::Resume);
             assert_eq!(conclusion.outcome.class(), wanted);
         }

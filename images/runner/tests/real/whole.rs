@@ -254,11 +254,14 @@ fn stopped(lab: &Lab, prompt: &str, begun: impl Fn(&Lab, &Told) -> Result<bool>)
             .await?;
         let gone = asked.elapsed();
         let ended = running.end().await;
-        let result = &api.told().results[0];
-        assert_eq!(
-            result.outcome.class(),
-            Some(FailureClass::Cancelled),
-            "{}",
+        let told = api.told();
+        let result = &told.results[0];
+        // A tool dies of the same signal, and a program that lives a little longer may still hear the model's last word.
+        let class = result.outcome.class();
+        assert!(
+            class == Some(FailureClass::Cancelled) || result.output == "It ended.",
+            "{result:?}\n{}\n{}",
+            said(&told.events),
             ended.log
         );
         assert!(

@@ -200,6 +200,24 @@ fn a_turn_that_ended_before_its_interrupt_counts() {
     assert_eq!(result(&out).output, "Done.");
 }
 
+/// Copilot calls it a success that it was ended in the midst of a tool.
+#[test]
+fn an_end_without_an_answer_is_no_success_of_a_turn_that_was_stopped() {
+    let ended = r#"{"type":"tool.execution_complete","data":{"toolCallId":"c","success":false,"error":{"message":"aborted"}}}"#;
+    for of_the_tool in [None, Some(ended)] {
+        let mut run = run("copilot", None);
+        run.line(r#"{"type":"assistant.message","data":{"messageId":"m","content":"","toolRequests":[{"toolCallId":"c","name":"bash","arguments":{}}]}}"#);
+        run.give(Input::Host(HostCommand::Interrupt));
+        if let Some(line) = of_the_tool {
+            run.line(line);
+        }
+        run.line(r#"{"type":"result","sessionId":"s","exitCode":0}"#);
+        let out = run.end(WELL);
+        assert_eq!(result(&out).outcome.class(), Some(C::Cancelled));
+        assert_eq!(result(&out).session.as_deref(), Some("s"));
+    }
+}
+
 #[test]
 fn another_conversation_than_the_one_asked_for_is_a_refusal() {
     let mut run = run("qwen", Some("a"));
