@@ -1,12 +1,15 @@
 //! Copilot CLI (1.0.102).
 
+mod held;
+
 use std::collections::{BTreeMap, HashSet};
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
+use self::held::GATED;
 use super::{LADDER, Run, Talk, add, warning};
-use crate::adapter::{CommandLine, Launch, LaunchFile, LaunchLink, Place};
+use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
@@ -17,7 +20,6 @@ use crate::adapters::mcp;
 use crate::adapters::stores;
 use crate::classify;
 use crate::ledger::UsageFile;
-use crate::mcp::Values;
 
 /// Messages and thoughts that are told in pieces; past it a whole one may show once more.
 const IN_PIECES: usize = 4096;
@@ -57,21 +59,9 @@ const RESERVED: &Reserved = &[
     ("--acp", Takes::Nothing),
 ];
 
-/// Those that would bring back what is taken away, where it is held to its tools.
-const GATED: &Reserved = &[
-    ("--allow-tool", Takes::Value),
-    ("--deny-tool", Takes::Value),
-    ("--available-tools", Takes::Value),
-    ("--excluded-tools", Takes::Value),
-    ("--plugin-dir", Takes::Value),
-    ("--agent", Takes::Value),
-];
-/// Its sub-agents, which have tools of their own.
-const AGENTS: &str = "task";
-
 fn command_line(launch: &Launch) -> CommandLine {
     let gated = !launch.tools.is_empty();
-    let (excluded, available) = names(launch);
+    let (excluded, available) = held::names(launch);
     let mut args = vec!["--output-format", "json", "--allow-all"];
     // A flag has to follow, or the next word would be taken for a tool.
     if gated {
@@ -101,7 +91,7 @@ fn command_line(launch: &Launch) -> CommandLine {
         false => RESERVED.to_vec(),
     };
     let (links, variables) = match gated {
-        true => home(launch),
+        true => held::home(launch),
         false => Default::default(),
     };
     let parts = Parts {
@@ -176,57 +166,6 @@ fn tokens(usage: &Value) -> TokenUsage {
         cache_read,
         cache_write,
     }
-}
-
-/// The tools that are taken away, and those that alone are left, if any. Its own have small letters.
-fn names(launch: &Launch) -> (Vec<String>, Vec<String>) {
-    let spellings = |name: &str| {
-        let small = name.to_lowercase();
-        let other = (small != name).then(|| name.to_owned());
-        [small].into_iter().chain(other)
-    };
-    let denied = [AGENTS].into_iter().chain(launch.tools.denied_tools());
-    let allowed = launch.tools.allow.iter().map(String::as_str);
-    (
-        denied.flat_map(spellings).collect(),
-        allowed.flat_map(spellings).collect(),
-    )
-}
-
-/// Its home where it is held to its tools: a folder in memory, new for each run, so that no hook, server, extension or
-/// trusted folder in it is of the agent. Conversations and the skills that it is given stay where they are.
-fn home(launch: &Launch) -> (Vec<LaunchLink>, Values) {
-    let place = Place {
-        home: &launch.home,
-        cwd: &launch.cwd,
-        env: launch.env.variables(),
-    };
-    let folder = launch
-        .private
-        .join(format!("copilot-{}", launch.new_session));
-    let usual = stores::folder(&place, "COPILOT_HOME", ".copilot");
-    let kept = LaunchLink {
-        path: folder.join("session-state"),
-        to: usual.join("session-state"),
-        folder: true,
-    };
-    let skills = launch.skills.iter().filter_map(|skill| {
-        Some(LaunchLink {
-            path: folder.join("skills").join(skill.file_name()?),
-            to: skill.clone(),
-            folder: false,
-        })
-    });
-    let variables = [
-        ("COPILOT_HOME", folder.display().to_string()),
-        // Else it would trust the working directory, with its hooks and servers.
-        ("COPILOT_ALLOW_ALL", "false".to_owned()),
-    ];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value));
-    (
-        [kept].into_iter().chain(skills).collect(),
-        Values(variables.to_vec()),
-    )
 }
 
 /// What it said.
