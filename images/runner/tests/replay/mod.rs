@@ -74,7 +74,8 @@ impl Case {
                 run.give(Input::Host(HostCommand::Interrupt));
             }
             run.line(&line);
-            let over = run.out.contains(&Output::CloseStdin) || line.contains("\"stopReason\": \"cancelled\"");
+            let over = run.out.contains(&Output::CloseStdin)
+                || line.contains("\"stopReason\": \"cancelled\"");
             if self.interrupt.is_some() && over {
                 break;
             }

@@ -71,10 +71,7 @@ impl Run {
                 }
             }
             "thread/status/changed" => {
-                let status = params
-                    .get("status")
-                    .map_or("", |status| text(status, "type"));
-                if !foreign && self.turn.is_some() && matches!(status, "idle" | "systemError") {
+                if !foreign && self.turn.is_some() && rests(params) {
                     wait(REST_TIMER, REST, out);
                 }
             }
@@ -126,4 +123,12 @@ impl Run {
             self.fault = Some(fault);
         }
     }
+}
+
+/// True for the status of a thread in which nothing happens.
+fn rests(params: &Value) -> bool {
+    let status = params
+        .get("status")
+        .map_or("", |status| text(status, "type"));
+    matches!(status, "idle" | "systemError")
 }
