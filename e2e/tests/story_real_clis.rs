@@ -24,6 +24,25 @@ struct Real {
     settings: fn(Draft<crds::Runtime>, &Model) -> Draft<crds::Runtime>,
 }
 
+impl Real {
+    fn agent(&self) -> Draft<crds::Agent> {
+        let agent = objects::agent(objects::AGENT, "real");
+        match &self.tools {
+            Some(tools) => agent.set("/spec/tools", tools.clone()),
+            None => agent,
+        }
+    }
+
+    fn name(&self) -> String {
+        let held = if self.tools.is_some() {
+            " held to tools"
+        } else {
+            ""
+        };
+        format!("{}{held}", self.provider)
+    }
+}
+
 /// What the model lets it do: look and answer, then answer again with what it remembers.
 fn scenarios(key: &str) -> Value {
     let shell = |command: String| json!([{"do": "shell", "command": command}]);
@@ -77,12 +96,8 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
         .set("/spec/pod/resources/limits/memory", "1Gi")
         .set("/spec/workdir/size", "256Mi")
         .set("/spec/network/allow", model.peers());
-    let mut agent = objects::agent(objects::AGENT, "real");
-    if let Some(tools) = &real.tools {
-        agent = agent.set("/spec/tools", tools.clone());
-    }
     workspace
-        .prepare_with(&(real.settings)(runtime, &model), &agent)
+        .prepare_with(&(real.settings)(runtime, &model), &real.agent())
         .await?;
 
     let words = format!("[scenario:look] Remember the word {WORD}.");
@@ -116,14 +131,9 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     assert_eq!(summary, format!("The word was {WORD}."));
     let asked = model.requests().await?.split_off(before.len());
     let warm = until_asked(workspace, &second, &asked).await?;
-    let held = if real.tools.is_some() {
-        " held to tools"
-    } else {
-        ""
-    };
     let figures = format!(
-        "{}{held}: process started → first request to its model {cold} ms in a new home, {warm} ms in the same",
-        real.provider
+        "{}: process started → first request to its model {cold} ms in a new home, {warm} ms in the same",
+        real.name()
     );
     ensure!(
         holds(&asked, LAST_WORDS),

@@ -401,34 +401,8 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
             ];
             (files, vec!["notify", "server", "profile"])
         }
-        "copilot" => {
-            let hook = |name: &str| {
-                let hook = serde_json::json!({"type": "command", "bash": run(name)});
-                serde_json::json!({"version": 1, "hooks": {"sessionStart": [hook]}}).to_string()
-            };
-            let server = serde_json::json!({"mcpServers": {"left": {
-                "type": "local", "command": "sh", "args": ["-c", run("server")], "tools": ["*"]}}});
-            let files = vec![
-                ("home/.copilot/hooks/left.json", hook("home-hook")),
-                ("home/.copilot/settings.json", hook("settings")),
-                ("home/.copilot/mcp-config.json", server.to_string()),
-                ("work/.github/hooks/left.json", hook("work-hook")),
-            ];
-            (files, vec!["home-hook", "settings", "server"])
-        }
-        "codebuddy" => {
-            let hook = |name: &str| {
-                let hook = serde_json::json!({"type": "command", "command": run(name)});
-                serde_json::json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string()
-            };
-            let files = vec![
-                ("home/.codebuddy/settings.json", hook("user")),
-                ("work/.codebuddy/settings.json", hook("project")),
-                ("work/.codebuddy/settings.local.json", hook("local")),
-                ("home/.profile", run("profile")),
-            ];
-            (files, vec!["user", "project", "local", "profile"])
-        }
+        "copilot" => left_for_copilot(&run),
+        "codebuddy" => left_for_codebuddy(&run),
         other => anyhow::bail!("nothing is known to be left for {other}"),
     };
     for (file, text) in files {
@@ -437,4 +411,39 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
         std::fs::write(path, text)?;
     }
     Ok(names)
+}
+
+/// Files with their texts, and the names of those that show that they were run.
+type Left = (Vec<(&'static str, String)>, Vec<&'static str>);
+
+/// Hooks, also in its settings, and a server.
+fn left_for_copilot(run: &impl Fn(&str) -> String) -> Left {
+    let hook = |name: &str| {
+        let hook = serde_json::json!({"type": "command", "bash": run(name)});
+        serde_json::json!({"version": 1, "hooks": {"sessionStart": [hook]}}).to_string()
+    };
+    let server = serde_json::json!({"mcpServers": {"left": {
+        "type": "local", "command": "sh", "args": ["-c", run("server")], "tools": ["*"]}}});
+    let files = vec![
+        ("home/.copilot/hooks/left.json", hook("home-hook")),
+        ("home/.copilot/settings.json", hook("settings")),
+        ("home/.copilot/mcp-config.json", server.to_string()),
+        ("work/.github/hooks/left.json", hook("work-hook")),
+    ];
+    (files, vec!["home-hook", "settings", "server"])
+}
+
+/// Hooks in its three places for settings, and a start file of the shell.
+fn left_for_codebuddy(run: &impl Fn(&str) -> String) -> Left {
+    let hook = |name: &str| {
+        let hook = serde_json::json!({"type": "command", "command": run(name)});
+        serde_json::json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string()
+    };
+    let files = vec![
+        ("home/.codebuddy/settings.json", hook("user")),
+        ("work/.codebuddy/settings.json", hook("project")),
+        ("work/.codebuddy/settings.local.json", hook("local")),
+        ("home/.profile", run("profile")),
+    ];
+    (files, vec!["user", "project", "local", "profile"])
 }
