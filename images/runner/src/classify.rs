@@ -274,7 +274,7 @@ fn has_status(text: &str, code: &str) -> bool {
         ![before, after]
             .into_iter()
             .flatten()
-            .any(|c| c.is_ascii_digit())
+            .any(|c| c.is_ascii_alphanumeric())
     })
 }
 
@@ -456,6 +456,7 @@ mod tests {
             ("(401)", C::ProviderAuth),
             ("code=529,", C::ProviderOverloaded),
             ("15000", C::Unknown),
+            ("The word was efa4cbd2eebc403fb0.", C::Unknown),
         ] {
             assert_eq!(classify(text), class, "{text}");
         }
