@@ -74,6 +74,14 @@ const COLUMNS: &[(&str, &str)] = &[
         "runner: flags of ours filtered",
     ),
     (
+        "a_tool_that_is_denied_does_nothing",
+        "runner: denied tool does nothing",
+    ),
+    (
+        "a_person_decides_on_each_use",
+        "runner: permission asked and answered",
+    ),
+    (
         "a_remark_reaches_the_model_in_the_same_turn",
         "remark in the same turn",
     ),
@@ -106,6 +114,7 @@ fn declared(source: &str) -> Vec<String> {
     for (name, path) in [
         ("scenarios!(", "images/runner/tests/real/scenarios.rs"),
         ("through_the_runner!(", "images/runner/tests/real/whole.rs"),
+        ("gated!(", "images/runner/tests/real/gated.rs"),
     ] {
         for (at, _) in source.match_indices(name) {
             let inside = &source[at + name.len()..];
