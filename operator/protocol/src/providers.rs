@@ -90,6 +90,12 @@ impl ToolSupport {
         deny: Held::Names,
         approve: Held::No,
     };
+    /// Tools can be taken from it by their names.
+    pub const DENIED: Self = Self {
+        allow: Held::No,
+        deny: Held::Names,
+        approve: Held::No,
+    };
 
     /// What of these lists it cannot be held to, in words for people; nothing when it can be held to all of them.
     #[must_use]
@@ -352,6 +358,7 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "claude-agent-acp",
+        tools: ToolSupport::DENIED,
         mcp: McpSupport::MERGED,
         thinks: true,
         ..PLAIN
@@ -527,11 +534,16 @@ mod tests {
             of(ToolSupport::NAMES),
             "deny of more than a tool's name (Edit(docs/*) and 1 more); requireApproval"
         );
+        assert_eq!(
+            of(ToolSupport::DENIED),
+            format!("allow; {}", of(ToolSupport::NAMES))
+        );
         let names = ToolPolicy {
             deny: words(&["Bash"]),
             ..ToolPolicy::default()
         };
         assert!(ToolSupport::NAMES.lacks_of(&names).is_empty());
+        assert!(ToolSupport::DENIED.lacks_of(&names).is_empty());
         assert!(
             ToolSupport::NONE
                 .lacks_of(&ToolPolicy::default())

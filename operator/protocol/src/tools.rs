@@ -100,6 +100,15 @@ impl ToolPolicy {
         self.deny.iter().filter(whole).map(String::as_str)
     }
 
+    /// True for a tool that is denied whatever it is used for.
+    #[must_use]
+    pub fn denies(&self, tool: &str) -> bool {
+        self.deny.iter().any(|pattern| {
+            let pattern = Pattern::parse(pattern);
+            pattern.argument.is_none() && glob(pattern.tool, tool)
+        })
+    }
+
     fn allows(&self, tool: &str, subjects: &[Subject<'_>]) -> bool {
         let patterns = self.allow.iter().map(|word| Pattern::parse(word));
         let named: Vec<_> = patterns

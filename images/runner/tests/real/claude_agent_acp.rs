@@ -3,6 +3,7 @@
 use crate::catalog::asked_for;
 use crate::claude;
 use crate::family::family;
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -36,3 +37,10 @@ through_the_runner!(CLAUDE_AGENT:
 );
 asked_for!(CLAUDE_AGENT);
 family!(CLAUDE_AGENT as "acp");
+gated!(CLAUDE_AGENT:
+    a_tool_that_is_denied_does_nothing
+    a_tool_that_is_denied_stays_so_when_it_goes_on
+    what_cannot_be_held_does_not_begin
+    what_an_agent_left_undoes_nothing
+    what_it_is_given_is_there_all_the_same
+);

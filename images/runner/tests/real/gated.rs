@@ -52,12 +52,12 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// A task whose model first says something and then makes the file.
+/// The model first says something and then makes the file.
+const TOUCHES: &str = "Go.\ndo: run echo be''fore\ndo: run touch made\ndo: answer Over.\n";
+
+/// A task whose model does that.
 fn touches(lab: &Lab, policy: ToolPolicy) -> Package {
-    let mut package = task(
-        lab,
-        "Go.\ndo: run echo be''fore\ndo: run touch made\ndo: answer Over.\n",
-    );
+    let mut package = task(lab, TOUCHES);
     package.agent.tools = Some(ToolPolicy {
         approval_seconds: 600,
         ..policy
@@ -104,6 +104,23 @@ pub(crate) fn a_tool_that_is_denied_does_nothing(lab: &Lab) -> Result<()> {
     ended_with(&told, &ended, &[ToolStatus::Failed; 2])?;
     assert!(!pod.at(MADE).exists());
     assert!(told.asked.is_empty());
+    Ok(())
+}
+
+/// Whatever it could do in a task before.
+pub(crate) fn a_tool_that_is_denied_stays_so_when_it_goes_on(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let (told, _) = run(&pod, task(lab, "Go.\ndo: run echo a\ndo: answer Done.\n"))?;
+    assert_eq!(results(&told)[0].1, Some(ToolStatus::Completed));
+    let session = told.results[0].provider_session.clone();
+    let mut second = resuming(lab, TOUCHES, &session.context("a conversation")?.id);
+    second.agent.tools = Some(ToolPolicy {
+        deny: words(&[names(lab).0]),
+        ..ToolPolicy::default()
+    });
+    let (told, ended) = run(&pod, second)?;
+    ended_with(&told, &ended, &[ToolStatus::Failed; 2])?;
+    assert!(!pod.at(MADE).exists());
     Ok(())
 }
 
@@ -403,6 +420,7 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
         }
         "copilot" => left_for_copilot(&run),
         "codebuddy" => left_for_codebuddy(&run),
+        "claude-agent-acp" => left_for_claude_agent(&run),
         other => anyhow::bail!("nothing is known to be left for {other}"),
     };
     for (file, text) in files {
@@ -446,4 +464,21 @@ fn left_for_codebuddy(run: &impl Fn(&str) -> String) -> Left {
         ("home/.profile", run("profile")),
     ];
     (files, vec!["user", "project", "local", "profile"])
+}
+
+/// Hooks in its three places for settings, and a server in its home.
+fn left_for_claude_agent(run: &impl Fn(&str) -> String) -> Left {
+    let hook = |name: &str| {
+        let hook = serde_json::json!({"type": "command", "command": run(name)});
+        serde_json::json!({"hooks": {"SessionStart": [{"hooks": [hook]}]}}).to_string()
+    };
+    let server = serde_json::json!({"mcpServers": {"left": {
+        "type": "stdio", "command": "sh", "args": ["-c", run("server")]}}});
+    let files = vec![
+        ("home/.claude/settings.json", hook("user")),
+        ("home/.claude.json", server.to_string()),
+        ("work/.claude/settings.json", hook("project")),
+        ("work/.claude/settings.local.json", hook("local")),
+    ];
+    (files, vec!["user", "project", "local", "server"])
 }

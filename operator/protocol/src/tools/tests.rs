@@ -203,6 +203,20 @@ fn all_that_an_input_says_counts() {
 }
 
 #[test]
+fn a_whole_tool_is_denied_by_its_name_alone() {
+    let policy = policy(&[], &["Bash", "Edit(docs/*)", "mcp__x__*"], &[]);
+    for (tool, denied) in [
+        ("bash", true),
+        ("mcp__x__y", true),
+        ("Edit", false),
+        ("Read", false),
+        ("", false),
+    ] {
+        assert_eq!(policy.denies(tool), denied, "{tool}");
+    }
+}
+
+#[test]
 fn words_that_are_no_pattern() {
     for right in [
         "Bash",

@@ -82,6 +82,8 @@ pub(super) struct Dialect {
     pub(super) steers: Steers,
     /// How its tools get their names.
     pub(super) tools: Naming,
+    /// The tool that an update is of, as the program itself and a policy name it, where it says that.
+    pub(super) tool: fn(&Value) -> &str,
     /// True for an update in the agent's words that is a notice of its program.
     pub(super) is_notice: fn(&Value) -> bool,
     /// Words of notices that mean that the conversation no longer fits, if nothing else was said.
@@ -221,6 +223,7 @@ pub(super) const BASE: Dialect = Dialect {
     prompt_twice: false,
     steers: Steers::No,
     tools: Naming::Title,
+    tool: |_| "",
     is_notice: |_| false,
     overflow: &[],
     fails_on_stderr: false,

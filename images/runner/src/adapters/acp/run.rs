@@ -387,9 +387,25 @@ impl Run {
             .iter()
             .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
-        if a_tool_ended {
+        if let Some(fault) = self.passed(update) {
+            self.fail(fault, out);
+        } else if a_tool_ended {
             self.handed_on(out);
         }
+    }
+
+    /// The end of the run, when a tool was used that was taken away: then nothing holds the agent any more.
+    pub(super) fn passed(&self, update: &Value) -> Option<Fault> {
+        let tool = (self.dialect.tool)(update);
+        let denied = self.launch.tools.denies(tool) && text(update, "status") == "completed";
+        denied.then(|| {
+            let message = format!(
+                "{tool} was used though it is denied, so the agent cannot be held to its tools: write its name as {} \
+                 has it",
+                self.dialect.id
+            );
+            Fault::new(FailureClass::CliCrashed, message)
+        })
     }
 
     /// The agent works: from now on the session can be gone on with.
