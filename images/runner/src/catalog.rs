@@ -13,6 +13,8 @@ use protocol::probe::Catalog;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
+use crate::probe;
+
 mod known;
 
 pub(crate) use known::of;
@@ -107,9 +109,10 @@ impl Listing {
         say();
         let lines = child.stdout.take().map(lines);
         let catalog = lines.and_then(|lines| self.read(&lines, until, say));
-        // What it left behind goes as well.
+        // What it left behind goes as well, and it itself also where it has gone to another group.
         let _ = kill_process_group(group, Signal::KILL);
-        let _ = child.wait();
+        let _ = child.kill();
+        let _ = probe::end(child).recv_timeout(probe::LINGER);
         catalog.filter(|catalog| !catalog.is_empty())
     }
 
@@ -163,4 +166,47 @@ fn lines(out: ChildStdout) -> Receiver<String> {
         }
     });
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getpgid, getppid, setpgid};
+
+    use super::*;
+
+    /// Set in the child of a test, which is this program.
+    const IS_CHILD: &str = "MOORING_TEST_LEAVES_ITS_GROUP";
+
+    /// No test but in the child of the next one, where it leaves the group of processes that it was started in.
+    #[test]
+    fn leaves_its_group() {
+        if std::env::var_os(IS_CHILD).is_some() {
+            setpgid(None, Some(getpgid(getppid()).unwrap())).unwrap();
+            writeln!(std::io::stdout(), "{{\"pid\":{}}}", std::process::id()).unwrap();
+            thread::sleep(Duration::from_secs(600));
+        }
+    }
+
+    #[test]
+    fn a_program_that_leaves_its_group_does_not_stay() {
+        let listing = Listing {
+            args: &["catalog::tests::leaves_its_group", "--exact", "--nocapture"],
+            env: &[(IS_CHILD, "1")],
+            says: &[],
+            answer: Answer::Frames(|frame, found| {
+                // It has left by now.
+                found.models.push(frame["pid"].to_string());
+                true
+            }),
+        };
+        let program = std::env::current_exe().unwrap();
+        let (tell, told) = sync_channel(1);
+        thread::spawn(move || {
+            let limit = Duration::from_secs(60);
+            let _ = tell.send(listing.ask(&program, &[], limit));
+        });
+        let catalog = told.recv_timeout(Duration::from_secs(120));
+        let pid = &catalog.expect("it is not waited for").unwrap().models[0];
+        assert!(!Path::new("/proc").join(pid).exists());
+    }
 }

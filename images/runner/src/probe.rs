@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::catalog;
 
 /// After its end nobody else is waited for who holds its output.
-const LINGER: Duration = Duration::from_secs(1);
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// What to look at.
 #[derive(Clone, Debug, clap::Args)]
@@ -48,19 +48,29 @@ pub struct Probe {
 /// # Errors
 /// When the report cannot be written.
 pub fn probe(probe: &Probe) -> io::Result<()> {
-    let report = look(probe, std::env::var_os("PATH").as_deref());
-    fs::write(&probe.report, report.to_message())
+    let path = std::env::var_os("PATH");
+    let (report, found) = look(probe, path.as_deref());
+    fs::write(&probe.report, report.to_message())?;
+    // The version is known whatever comes of the rest.
+    match found.and_then(|found| catalog(probe, &found, &report)) {
+        Some(report) => fs::write(&probe.report, report.to_message()),
+        None => Ok(()),
+    }
 }
 
-fn look(probe: &Probe, path: Option<&OsStr>) -> Report {
+/// What is found, and the program if there is one.
+fn look(probe: &Probe, path: Option<&OsStr>) -> (Report, Option<PathBuf>) {
     let Some((program, prefix)) = probe.command.split_first() else {
-        return Report::Missing;
+        return (Report::Missing, None);
     };
-    let found = match find(program, path) {
-        Ok(found) => found,
-        Err(report) => return report,
-    };
-    if let Some(why) = is_foreign(&found) {
+    match find(program, path) {
+        Ok(found) => (version(probe, &found, prefix), Some(found)),
+        Err(report) => (report, None),
+    }
+}
+
+fn version(probe: &Probe, found: &Path, prefix: &[String]) -> Report {
+    if let Some(why) = is_foreign(found) {
         return Report::NotExecutable { why };
     }
     if probe.look_only {
@@ -70,26 +80,33 @@ fn look(probe: &Probe, path: Option<&OsStr>) -> Report {
             catalog: None,
         };
     }
+    run(found, prefix, Duration::from_secs(probe.seconds.into())).unwrap_or_else(|error| {
+        Report::NotExecutable {
+            why: why_not(found, &error),
+        }
+    })
+}
+
+/// The report with what the program can be asked for, of one that has told its version and has an answer.
+fn catalog(probe: &Probe, found: &Path, report: &Report) -> Option<Report> {
+    let Report::Ended {
+        code: Some(0),
+        printed,
+        catalog: None,
+    } = report
+    else {
+        return None;
+    };
+    let provider = probe.provider.as_deref().filter(|_| !probe.look_only);
+    let listing = catalog::of(provider?)?;
+    let (_, prefix) = probe.command.split_first()?;
     let limit = Duration::from_secs(probe.seconds.into());
-    match run(&found, prefix, limit) {
-        Ok(Report::Ended {
-            code: Some(0),
-            printed,
-            catalog: _,
-        }) => Report::Ended {
-            code: Some(0),
-            printed,
-            catalog: probe
-                .provider
-                .as_deref()
-                .and_then(catalog::of)
-                .and_then(|listing| listing.ask(&found, prefix, limit)),
-        },
-        Ok(report) => report,
-        Err(error) => Report::NotExecutable {
-            why: why_not(&found, &error),
-        },
-    }
+    let catalog = listing.ask(found, prefix, limit)?;
+    Some(Report::Ended {
+        code: Some(0),
+        printed: printed.clone(),
+        catalog: Some(catalog),
+    })
 }
 
 /// The file that a shell would take.
@@ -193,7 +210,7 @@ fn run(file: &Path, prefix: &[String], limit: Duration) -> io::Result<Report> {
 }
 
 /// The exit code, once there is one.
-fn end(mut child: Child) -> Receiver<Option<i32>> {
+pub(crate) fn end(mut child: Child) -> Receiver<Option<i32>> {
     let (tell, told) = channel();
     thread::spawn(move || {
         let code = child.wait().ok().and_then(|status| status.code());
@@ -227,20 +244,23 @@ mod tests {
     /// A folder with a file of this mode and content, and what is found of it.
     fn found(content: &[u8], mode: u32, arguments: &[&str]) -> (tempfile::TempDir, Report) {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("agent");
+        write(&folder.path().join("agent"), content, mode);
+        let report = look(&asked(1, arguments), Some(folder.path().as_os_str())).0;
+        (folder, report)
+    }
+
+    fn write(file: &Path, content: &[u8], mode: u32) {
         // By another process: what this one has open for writing, another test's child may have too, and then it
         // cannot be executed.
         let mut writer = std::process::Command::new("tee")
-            .arg(&file)
+            .arg(file)
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
         std::io::Write::write_all(&mut writer.stdin.take().unwrap(), content).unwrap();
         assert!(writer.wait().unwrap().success());
-        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-        let report = look(&asked(1, arguments), Some(folder.path().as_os_str()));
-        (folder, report)
+        fs::set_permissions(file, fs::Permissions::from_mode(mode)).unwrap();
     }
 
     fn asked(seconds: u16, prefix: &[&str]) -> Probe {
@@ -285,7 +305,7 @@ mod tests {
     #[test]
     fn what_cannot_be_executed_says_why() {
         let nowhere = Some(OsStr::new("/nowhere"));
-        assert_eq!(look(&asked(1, &[]), nowhere), Report::Missing);
+        assert_eq!(look(&asked(1, &[]), nowhere).0, Report::Missing);
         let why = |content: &[u8]| match found(content, 0o755, &[]).1 {
             Report::NotExecutable { why } => why,
             other @ (Report::Ended { .. } | Report::Missing | Report::Late) => panic!("{other:?}"),
@@ -320,6 +340,29 @@ mod tests {
     }
 
     #[test]
+    fn the_version_is_told_before_anything_else_is_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let (report, seen) = (at("report"), at("seen"));
+        let script = format!(
+            "#!/bin/sh\n[ \"$*\" = --version ] && exec echo 1.2.3\ncp {} {}\n",
+            report.display(),
+            seen.display()
+        );
+        write(&at("agent"), script.as_bytes(), 0o755);
+        let wanted = Probe {
+            provider: Some("codex".to_owned()),
+            report: report.clone(),
+            command: vec![at("agent").display().to_string()],
+            ..asked(10, &[])
+        };
+        probe(&wanted).unwrap();
+        let told = [seen, report].map(|file| fs::read_to_string(file).unwrap());
+        let told = told.map(|message| Report::from_message(&message));
+        assert_eq!(told, [(); 2].map(|()| Some(ended(Some(0), "1.2.3\n"))));
+    }
+
+    #[test]
     fn looking_only_runs_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("agent");
@@ -330,7 +373,7 @@ mod tests {
             look_only: true,
             ..asked(1, &[])
         };
-        let report = look(&only, Some(folder.path().as_os_str()));
+        let report = look(&only, Some(folder.path().as_os_str())).0;
         assert_eq!(report, ended(Some(0), ""));
         assert!(!folder.path().join("ran").exists());
     }
