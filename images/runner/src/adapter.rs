@@ -264,6 +264,12 @@ pub enum HostCommand<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimerId(pub u8);
 
+impl TimerId {
+    /// Set by no adapter: it comes when stdout has been closed for so long that the run would be ended for it. One that
+    /// has a result, and only waits for the end of its process, gives it.
+    pub const CLOSED: Self = Self(u8::MAX);
+}
+
 /// What an adapter asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {

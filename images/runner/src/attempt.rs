@@ -13,7 +13,7 @@ use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
 
-use crate::adapter::{Launch, Place, Provider};
+use crate::adapter::{CommandLine, Launch, Place, Provider};
 use crate::adapters;
 use crate::approvals::{Api, Questions};
 use crate::brief::{context, message};
@@ -41,6 +41,12 @@ use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
 use crate::upload::backoff;
 use crate::watchdog::Windows;
+
+/// For so long the files are read in which a CLI has written its tokens.
+const COUNTING: Duration = Duration::from_secs(10);
+/// Where that takes longer.
+const NOT_COUNTED: &str = "the files in which the agent's program writes its tokens were not read in time: not all of them \
+                           are counted";
 
 /// What an attempt works with.
 #[derive(Debug)]
@@ -182,15 +188,37 @@ impl Attempt<'_> {
 
     /// Asks something of the place where the CLI runs.
     fn at<T>(&self, ask: impl FnOnce(&Place<'_>) -> T) -> T {
-        let environment = self
-            .environment
-            .of_agent(self.layout, &self.settings.api, &[])
-            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str());
+        let environment = self.of_agent();
         ask(&Place {
             home: &self.layout.home,
             cwd: &self.layout.work,
             env: environment.variables(),
         })
+    }
+
+    /// The same of what may be much, or lie on a volume that hangs: beside the only thread, and for so long. `None` when it
+    /// is not read by then.
+    async fn read<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        ask: impl FnOnce(&Place<'_>) -> T + Send + 'static,
+    ) -> Option<T> {
+        let environment = self.of_agent();
+        let (home, cwd) = (self.layout.home.clone(), self.layout.work.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            ask(&Place {
+                home: &home,
+                cwd: &cwd,
+                env: environment.variables(),
+            })
+        });
+        timeout(limit, work).await.ok()?.ok()
+    }
+
+    fn of_agent(&self) -> Environment {
+        self.environment
+            .of_agent(self.layout, &self.settings.api, &[])
+            .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
     }
 
     /// Whether the CLI's own store holds a session.
@@ -291,7 +319,7 @@ impl Attempt<'_> {
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
-        let count = self.at(|place| Count::of(provider, place, launch.resume.as_deref(), &line));
+        let count = self.count(provider, launch, &line, journal).await;
         let child = spawn(
             &line.argv,
             &environment,
@@ -324,8 +352,42 @@ impl Attempt<'_> {
             ),
         };
         let mut end = drive(child, line.stdin, adapter, &mut around).await;
-        self.at(|place| count.add_to(&mut end.result, place));
+        self.add_spent(count, &mut end, journal).await;
         Ok(end)
+    }
+
+    /// What there is to be counted from after a run that begins now.
+    async fn count(
+        &self,
+        provider: &dyn Provider,
+        launch: &Launch,
+        line: &CommandLine,
+        journal: &mut Journal,
+    ) -> Count {
+        let (ledger, file) = (provider.ledger(), line.usage_file.clone());
+        let resume = launch.resume.clone();
+        let count = self.read(COUNTING, move |place| {
+            Count::of(ledger, file, place, resume.as_deref())
+        });
+        count.await.unwrap_or_else(|| {
+            journal.remark(LogLevel::Warn, NOT_COUNTED);
+            Count::default()
+        })
+    }
+
+    /// Counts from it.
+    async fn add_spent(&self, count: Count, end: &mut TurnEnd, journal: &mut Journal) {
+        let limit = match end.stopped {
+            Some(_) => stop::reserve(self.package().timeouts.grace_seconds) / 2,
+            None => COUNTING,
+        };
+        let session = end.result.session.clone();
+        let spent = self.read(limit, move |place| count.spent(place, session.as_deref()));
+        match spent.await {
+            Some(Some(usage)) => end.result.usage = usage,
+            Some(None) => {}
+            None => journal.remark(LogLevel::Warn, NOT_COUNTED),
+        }
     }
 
     /// Where a run asks people about tools, if its Agent wants that.

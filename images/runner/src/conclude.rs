@@ -7,6 +7,7 @@ use protocol::{
 };
 
 use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
+use crate::ledger;
 use crate::turn::TurnEnd;
 
 /// The signal with which the kernel kills.
@@ -123,11 +124,7 @@ pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusio
     second.retired.dedup();
     second.provider = first.provider;
     for (model, usage) in first.usage {
-        let sum = second.usage.entry(model).or_default();
-        sum.input = sum.input.saturating_add(usage.input);
-        sum.output = sum.output.saturating_add(usage.output);
-        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
-        sum.cache_write = sum.cache_write.saturating_add(usage.cache_write);
+        ledger::add(&mut second.usage, &model, usage);
     }
     second
 }

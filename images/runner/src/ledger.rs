@@ -8,10 +8,10 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use protocol::TokenUsage;
+use protocol::{TokenUsage, limits};
 use rustix::fs::OFlags;
 
-use crate::adapter::{AdapterResult, CommandLine, Place, Provider};
+use crate::adapter::Place;
 use crate::files;
 
 /// What is read of the files of one turn. Of a turn that wrote more nothing is told, since a part would be wrong.
@@ -21,6 +21,8 @@ const RECORD_BYTES: u64 = 64 << 10;
 
 /// A file of one run is no larger.
 const FILE_BYTES: u64 = 1 << 20;
+/// Models whose tokens are counted; a result holds fewer.
+const MODELS: usize = 4 * limits::MODELS;
 
 /// A file into which a CLI writes the tokens of one run at its end.
 #[derive(Clone, Debug)]
@@ -42,45 +44,68 @@ impl PartialEq for UsageFile {
     }
 }
 
-/// What a run's tokens are read from once it has ended, beside what it told.
-#[derive(Debug)]
+/// What a run's tokens are read from once it has ended, beside what it told. Of what cannot be known before the run
+/// nothing is read after it.
+#[derive(Debug, Default)]
 pub struct Count {
     ledger: Option<(&'static Ledger, Mark)>,
-    file: Option<UsageFile>,
-    /// What the conversation had used before; none where that cannot be known.
-    earlier: Option<BTreeMap<String, TokenUsage>>,
+    /// With what the conversation had used before.
+    file: Option<(UsageFile, BTreeMap<String, TokenUsage>)>,
 }
 
 impl Count {
     /// Before a run that goes on with this conversation.
     #[must_use]
     pub fn of(
-        provider: &dyn Provider,
+        ledger: Option<&'static Ledger>,
+        file: Option<UsageFile>,
         place: &Place<'_>,
         resume: Option<&str>,
-        line: &CommandLine,
     ) -> Self {
-        let ledger = provider.ledger();
         Self {
-            ledger: ledger.map(|ledger| (ledger, ledger.mark(place, resume))),
-            file: line.usage_file.clone(),
-            earlier: line.usage_file.as_ref().and_then(UsageFile::before),
+            ledger: ledger.and_then(|ledger| Some((ledger, ledger.mark(place, resume)?))),
+            file: file.and_then(|file| {
+                let before = file.before()?;
+                Some((file, before))
+            }),
         }
     }
 
-    /// After it.
-    pub fn add_to(&self, result: &mut AdapterResult, place: &Place<'_>) {
-        if let (Some((ledger, mark)), Some(session)) = (&self.ledger, &result.session) {
-            result.usage = ledger.since(mark, place, session);
-        }
-        let file = self.file.as_ref();
-        let read = file.and_then(|file| {
+    /// After it: the tokens by model, where that can be known.
+    #[must_use]
+    pub fn spent(
+        &self,
+        place: &Place<'_>,
+        session: Option<&str>,
+    ) -> Option<BTreeMap<String, TokenUsage>> {
+        let of_file = self.file.as_ref().and_then(|(file, before)| {
             let written = files::read(&file.path, FILE_BYTES).ok()??;
-            less((file.read)(&written)?, self.earlier.as_ref()?)
+            less((file.read)(&written)?, before)
         });
-        if let Some(usage) = read {
-            result.usage = usage;
-        }
+        of_file.or_else(|| {
+            let (ledger, mark) = self.ledger.as_ref()?;
+            ledger.since(mark, place, session?)
+        })
+    }
+}
+
+/// Adds tokens of a model, of which there may be as many as a program likes to name: of too many none are added.
+pub(crate) fn add(usage: &mut BTreeMap<String, TokenUsage>, model: &str, more: TokenUsage) {
+    let model = &model[..model.floor_char_boundary(limits::MODEL_BYTES)];
+    if usage.len() < MODELS || usage.contains_key(model) {
+        sum(usage.entry(model.to_owned()).or_default(), more);
+    }
+}
+
+/// Adds tokens. More than can be counted is as much as can be.
+pub(crate) fn sum(sum: &mut TokenUsage, more: TokenUsage) {
+    for (sum, more) in [
+        (&mut sum.input, more.input),
+        (&mut sum.output, more.output),
+        (&mut sum.cache_read, more.cache_read),
+        (&mut sum.cache_write, more.cache_write),
+    ] {
+        *sum = sum.saturating_add(more);
     }
 }
 
@@ -92,8 +117,10 @@ impl UsageFile {
         };
         let mut last = None;
         let mut left = MOST_BYTES;
-        let seen = each_line(path, 0, &mut left, |line| {
-            last = (self.line)(line).or(last.take())
+        let seen = each_line(path, 0, &mut left, |line| match line {
+            Some(line) => last = (self.line)(line).or(last.take()),
+            // It may have told them anew. Those of before it would be counted twice.
+            None => last = None,
         });
         seen.ok().and(last)
     }
@@ -123,8 +150,8 @@ fn less(
 /// Where a CLI writes down the tokens of a conversation, and how.
 #[derive(Debug)]
 pub struct Ledger {
-    /// The files of a conversation.
-    pub files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
+    /// The files of a conversation; none where they are too many to tell.
+    pub files: fn(&Place<'_>, &str) -> Option<Vec<PathBuf>>,
     /// The model and its tokens in a line, if it is a record.
     pub record: fn(&[u8]) -> Option<(String, TokenUsage)>,
 }
@@ -136,13 +163,16 @@ pub struct Mark(BTreeMap<PathBuf, u64>);
 impl Ledger {
     /// How far the files are written before a turn that goes on with this conversation.
     #[must_use]
-    pub fn mark(&self, place: &Place<'_>, session: Option<&str>) -> Mark {
-        let files = session.map(|session| (self.files)(place, session));
+    pub fn mark(&self, place: &Place<'_>, session: Option<&str>) -> Option<Mark> {
+        let files = match session {
+            Some(session) => (self.files)(place, session)?,
+            None => Vec::new(),
+        };
         let length = |path: PathBuf| {
             let length = std::fs::symlink_metadata(&path).ok()?.len();
             Some((path, length))
         };
-        Mark(files.into_iter().flatten().filter_map(length).collect())
+        Some(Mark(files.into_iter().filter_map(length).collect()))
     }
 
     /// The tokens by model that were written down behind the mark; none where not all can be read.
@@ -152,30 +182,28 @@ impl Ledger {
         mark: &Mark,
         place: &Place<'_>,
         session: &str,
-    ) -> BTreeMap<String, TokenUsage> {
+    ) -> Option<BTreeMap<String, TokenUsage>> {
         let mut usage = BTreeMap::new();
         let mut left = MOST_BYTES;
-        for path in (self.files)(place, session) {
+        for path in (self.files)(place, session)? {
             let from = mark.0.get(&path).copied().unwrap_or_default();
             let seen = each_line(&path, from, &mut left, |line| {
-                if let Some((model, spent)) = (self.record)(line) {
-                    add(usage.entry(model).or_default(), spent);
+                if let Some((model, spent)) = line.and_then(|line| (self.record)(line)) {
+                    add(&mut usage, &model, spent);
                 }
             });
-            if seen.is_err() {
-                return BTreeMap::new();
-            }
+            seen.ok()?;
         }
-        usage
+        Some(usage)
     }
 }
 
-/// Reads the lines of a file behind a place in it, but for those that are too long.
+/// Reads the lines of a file behind a place in it; of one that is too long or not ended there is none.
 fn each_line(
     path: &Path,
     from: u64,
     left: &mut u64,
-    mut seen: impl FnMut(&[u8]),
+    mut seen: impl FnMut(Option<&[u8]>),
 ) -> io::Result<()> {
     // The agent can write here: a link is not followed, and a pipe not waited for.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -201,21 +229,11 @@ fn each_line(
             return Ok(());
         }
         if line.last() == Some(&b'\n') {
-            seen(&line);
+            seen(Some(&line));
         } else {
+            seen(None);
             skip_line(&mut lines)?;
         }
-    }
-}
-
-fn add(sum: &mut TokenUsage, more: TokenUsage) {
-    for (sum, more) in [
-        (&mut sum.input, more.input),
-        (&mut sum.output, more.output),
-        (&mut sum.cache_read, more.cache_read),
-        (&mut sum.cache_write, more.cache_write),
-    ] {
-        *sum = sum.saturating_add(more);
     }
 }
 
@@ -243,7 +261,7 @@ mod tests {
 
     /// Numbers, one a line, of the model `m`.
     const LEDGER: Ledger = Ledger {
-        files: |place, session| vec![place.home.join(session)],
+        files: |place, session| Some(vec![place.home.join(session)]),
         record: |line| {
             let input = std::str::from_utf8(line).ok()?.trim().parse().ok()?;
             let spent = TokenUsage {
@@ -262,13 +280,13 @@ mod tests {
             env: &BTreeMap::new(),
         };
         std::fs::write(home.path().join("s"), written).unwrap();
-        let mark = LEDGER.mark(&place, Some("s"));
+        let mark = LEDGER.mark(&place, Some("s")).unwrap();
         let mut file = File::options()
             .append(true)
             .open(home.path().join("s"))
             .unwrap();
         file.write_all(more.as_bytes()).unwrap();
-        let usage = LEDGER.since(&mark, &place, "s");
+        let usage = LEDGER.since(&mark, &place, "s")?;
         usage.get("m").map(|usage| usage.input)
     }
 
@@ -295,11 +313,16 @@ mod tests {
             Some(BTreeMap::from([("m".to_owned(), spent)]))
         };
         let earlier = folder.path().join("earlier");
+        let long = "x".repeat(3 << 16);
         for (before, wanted) in [
             (None, Some(30)),
             (Some("5\nwords\n20\n"), Some(10)),
             (Some("words\n"), None),
             (Some("31\n"), None),
+            // What is too long to be read, or was not written to its end, may tell of more.
+            (Some(&format!("20\n{long}\n")), None),
+            (Some("20\n2"), None),
+            (Some(&format!("{long}\n20\n")), Some(10)),
         ] {
             std::fs::write(&earlier, before.unwrap_or_default()).unwrap();
             let file = UsageFile {
@@ -324,8 +347,25 @@ mod tests {
         };
         std::fs::write(home.path().join("other"), "7\n").unwrap();
         std::os::unix::fs::symlink("other", home.path().join("s")).unwrap();
-        let mark = LEDGER.mark(&place, None);
-        assert!(LEDGER.since(&mark, &place, "s").is_empty());
-        assert!(LEDGER.since(&mark, &place, "none").is_empty());
+        let mark = LEDGER.mark(&place, None).unwrap();
+        assert_eq!(LEDGER.since(&mark, &place, "s"), None);
+        assert_eq!(LEDGER.since(&mark, &place, "none"), None);
+    }
+
+    #[test]
+    fn a_program_that_names_ever_more_models_fills_no_memory() {
+        let mut usage = BTreeMap::new();
+        let one = TokenUsage {
+            input: 1,
+            ..TokenUsage::default()
+        };
+        for number in 0..3 * MODELS {
+            add(&mut usage, &format!("{number:09999}"), one);
+            add(&mut usage, &number.to_string(), one);
+            add(&mut usage, "0", one);
+        }
+        assert_eq!(usage.len(), MODELS);
+        assert!(usage.keys().all(|model| model.len() <= limits::MODEL_BYTES));
+        assert_eq!(usage["0"].input, 3 * MODELS as u64 + 1);
     }
 }

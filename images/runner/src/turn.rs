@@ -304,6 +304,7 @@ impl<'t, 'a> Turn<'t, 'a> {
                 watchdog::Step::InterruptTools => {
                     self.give(Input::Host(HostCommand::InterruptBackgroundTools));
                 }
+                watchdog::Step::Judge => self.give(Input::Timer(TimerId::CLOSED)),
                 watchdog::Step::End(bark) => self.stop(StopCause::Watchdog(bark)),
             }
         }

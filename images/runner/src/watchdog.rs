@@ -125,6 +125,8 @@ impl Bark {
 pub enum Step {
     /// Ask the CLI to end what runs in the background, then look again.
     InterruptTools,
+    /// Ask the adapter whether it has all that it needs, then look again.
+    Judge,
     /// End the run.
     End(Bark),
 }
@@ -150,6 +152,8 @@ pub struct Watch {
     waits: u32,
     /// When stdout was closed.
     closed: Option<Instant>,
+    /// The adapter was asked since.
+    judged: bool,
     last: String,
 }
 
@@ -170,6 +174,7 @@ impl Watch {
             retrying: None,
             waits: 0,
             closed: None,
+            judged: false,
             last: "nothing".to_owned(),
         }
     }
@@ -274,6 +279,9 @@ impl Watch {
         let (_, dog, window, class) = self.soonest().filter(|(at, ..)| *at <= now)?;
         if dog == Dog::Tool && !std::mem::replace(&mut self.asked, true) {
             return Some(Step::InterruptTools);
+        }
+        if dog == Dog::Closed && !std::mem::replace(&mut self.judged, true) {
+            return Some(Step::Judge);
         }
         Some(Step::End(Bark {
             dog,
@@ -493,6 +501,7 @@ mod tests {
         run.watch.waits();
         run.watch.closed(run.at(20));
         run.watch.held(run.at(25));
+        assert_eq!(run.watch.look(run.at(30)), Some(Step::Judge));
         run.ends(
             30,
             FailureClass::CliCrashed,

@@ -15,6 +15,7 @@ use super::frame::{count, cut, flag, log, parse, running, text};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
+use crate::ledger;
 
 const NAME: &str = "dsh";
 /// The version of its frames.
@@ -25,8 +26,6 @@ const REQUEST: &str = "1";
 const HANDSHAKE: Duration = Duration::from_secs(60);
 /// After its input has ended it is given this long.
 const LINGER: Duration = Duration::from_secs(2);
-/// Models whose tokens are counted; a result holds fewer.
-const MODELS: usize = 4 * limits::MODELS;
 
 const HANDSHAKE_TIMER: TimerId = TimerId(0);
 const LINGER_TIMER: TimerId = TimerId(1);
@@ -221,21 +220,13 @@ impl Run {
             ("", model) => model.to_owned(),
             (provider, model) => format!("{provider}/{model}"),
         };
-        if self.usage.len() >= MODELS && !self.usage.contains_key(&model) {
-            return;
-        }
-        let sum = self
-            .usage
-            .entry(cut(model, limits::MODEL_BYTES))
-            .or_default();
-        for (one, key) in [
-            (&mut sum.input, "input_tokens"),
-            (&mut sum.output, "output_tokens"),
-            (&mut sum.cache_read, "cache_read_tokens"),
-            (&mut sum.cache_write, "cache_write_tokens"),
-        ] {
-            *one = one.saturating_add(count(frame, key));
-        }
+        let spent = TokenUsage {
+            input: count(frame, "input_tokens"),
+            output: count(frame, "output_tokens"),
+            cache_read: count(frame, "cache_read_tokens"),
+            cache_write: count(frame, "cache_write_tokens"),
+        };
+        ledger::add(&mut self.usage, &model, spent);
     }
 
     /// The end of the turn. Then the process has nothing more to do.

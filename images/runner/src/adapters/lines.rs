@@ -26,6 +26,7 @@ use super::frame::{cut, log, parse, running};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
 use crate::classify;
+use crate::ledger::{self, sum};
 
 pub(super) use antigravity::ANTIGRAVITY;
 pub(super) use baseline::JSON_LINES;
@@ -143,10 +144,11 @@ impl<T: Talk> Adapter for Run<T> {
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
             Input::StdoutTooLong(bytes) => {
-                self.finish(Some(Fault::too_long(T::NAME, bytes)), None, out);
+                self.finish(Some(Err(Fault::too_long(T::NAME, bytes))), None, out);
             }
             Input::Stderr(line) => self.stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(REST_TIMER) if self.talk.over().is_some() => self.finish(None, None, out),
+            Input::Timer(TimerId::CLOSED) => self.closed(out),
             Input::Timer(_) => {}
             Input::Exited(exit) => self.finish(None, Some(exit), out),
             // There is no word for it: the process is ended by signals.
@@ -189,7 +191,7 @@ impl<T: Talk> Run<T> {
         if let Some(words) = self.elsewhere() {
             self.rejection = Some(words.clone());
             let fault = Fault::new(FailureClass::SessionRejected, words);
-            self.finish(Some(fault), None, out);
+            self.finish(Some(Err(fault)), None, out);
             return;
         }
         self.begun = true;
@@ -232,18 +234,32 @@ impl<T: Talk> Run<T> {
         let words = cut(line.to_owned(), limits::MESSAGE_BYTES / LAST_WORDS);
         self.last_words.push_back(words);
         if let Some(fault) = self.talk.stderr(line) {
-            self.finish(Some(fault), None, out);
+            self.finish(Some(Err(fault)), None, out);
         }
     }
 
-    fn finish(&mut self, fault: Option<Fault>, exit: Option<Exit>, out: &mut Vec<Output>) {
+    /// Nothing more comes, and its process does not end: what it has said counts, if that is a result.
+    fn closed(&mut self, out: &mut Vec<Output>) {
+        if self.interrupted || self.rejection.is_some() {
+            return;
+        }
+        let told = match self.talk.fault() {
+            Some(fault) => Some(Err(fault)),
+            None => self.talk.judge().filter(Result::is_ok),
+        };
+        if told.is_some() {
+            self.finish(told, None, out);
+        }
+    }
+
+    fn finish(&mut self, told: Option<Judgement>, exit: Option<Exit>, out: &mut Vec<Output>) {
         self.done = true;
         let mut events = Vec::new();
         self.talk.close(&mut events);
         // A tool that has no result yet is closed here.
         let cut_short = !events.is_empty();
-        let judgement = match (fault, &self.rejection) {
-            (Some(fault), _) => Err(fault),
+        let judgement = match (told, &self.rejection) {
+            (Some(told), _) => told.and_then(spoken),
             (None, Some(words)) => Err(Fault::new(FailureClass::SessionRejected, words)),
             (None, None) => self.judge(exit, cut_short),
         };
@@ -311,10 +327,7 @@ impl<T: Talk> Run<T> {
             let nothing = format!("{} ended without a word in its protocol", T::NAME);
             Err(Fault::new(FailureClass::CliCrashed, nothing))
         })?;
-        match classify::of_poisoned_output(&answer) {
-            Some(class) => Err(Fault::of_spent(class, answer)),
-            None => Ok(answer),
-        }
+        spoken(answer)
     }
 
     /// An end of the process that its frames do not explain: what it wrote to stderr may.
@@ -336,22 +349,18 @@ impl<T: Talk> Run<T> {
     }
 }
 
+/// An answer, unless it is one of those that stand for a failure.
+fn spoken(answer: String) -> Judgement {
+    match classify::of_poisoned_output(&answer) {
+        Some(class) => Err(Fault::of_spent(class, answer)),
+        None => Ok(answer),
+    }
+}
+
 /// Adds tokens of a model, whatever numbers it tells.
 fn add(usage: &mut BTreeMap<String, TokenUsage>, model: &str, more: TokenUsage) {
     let model = if model.is_empty() { "unknown" } else { model };
-    sum(usage.entry(model.to_owned()).or_default(), more);
-}
-
-/// Adds tokens. More than can be counted is as much as can be.
-fn sum(sum: &mut TokenUsage, more: TokenUsage) {
-    for (one, more) in [
-        (&mut sum.input, more.input),
-        (&mut sum.output, more.output),
-        (&mut sum.cache_read, more.cache_read),
-        (&mut sum.cache_write, more.cache_write),
-    ] {
-        *one = one.saturating_add(more);
-    }
+    ledger::add(usage, model, more);
 }
 
 /// A remark that explains what is going on.

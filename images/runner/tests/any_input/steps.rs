@@ -133,7 +133,7 @@ fn step(lines: Lines) -> impl Strategy<Value = Step> {
         1 => Just(Step::Bytes(b"[".repeat(20_000))),
         1 => stderr.prop_map(Step::Stderr),
         1 => any::<u64>().prop_map(Step::TooLong),
-        2 => (0..TIMERS).prop_map(Step::Timer),
+        2 => prop_oneof![4 => 0..TIMERS, 1 => Just(TimerId::CLOSED.0)].prop_map(Step::Timer),
         1 => Just(Step::Interrupt),
         1 => any::<u32>().prop_map(Step::Steer),
         1 => any::<bool>().prop_map(Step::Decide),

@@ -245,7 +245,9 @@ impl Lab {
         options(&mut launch);
         let (line, adapter) = self.cli.provider()?.launch(&launch);
         let _files = launch_files::write(&line.files).map_err(anyhow::Error::msg)?;
-        let count = self.at(|provider, place| Count::of(provider, place, resume, &line))?;
+        let count = self.at(|provider, place| {
+            Count::of(provider.ledger(), line.usage_file.clone(), place, resume)
+        })?;
         let record = Record::of(self.cli.id, message);
         record.told(&line.stdin);
         let process = Process::start(&mut self.command(&launch, &line), &line)?;
@@ -261,7 +263,10 @@ impl Lab {
             began: Instant::now(),
         }
         .until_done()?;
-        self.at(|_, place| count.add_to(&mut told.result, place))?;
+        let session = told.result.session.as_deref();
+        if let Some(usage) = self.at(|_, place| count.spent(place, session))? {
+            told.result.usage = usage;
+        }
         Ok(told)
     }
 

@@ -1,7 +1,7 @@
 //! The recordings of programs that run one turn per process, and what their adapters do where there is none.
 
 use protocol::{EventBody, FailureClass as C, Outcome, TokenUsage};
-use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome};
+use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
 
 use crate::of;
 use crate::replay::{Case, Run, result};
@@ -198,6 +198,53 @@ fn a_turn_that_ended_before_its_interrupt_counts() {
     let out = run.end(WELL);
     assert_eq!(result(&out).outcome, Outcome::Succeeded);
     assert_eq!(result(&out).output, "Done.");
+}
+
+/// What such a program says last, one line each.
+const RESULTS: [(&str, &[&str]); 3] = [
+    (
+        "qwen",
+        &[
+            r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+            r#"{"type":"result","subtype":"success","is_error":false,"result":"Done."}"#,
+        ],
+    ),
+    (
+        "copilot",
+        &[
+            r#"{"type":"assistant.message","data":{"messageId":"m","content":"Done."}}"#,
+            r#"{"type":"result","sessionId":"s","exitCode":0}"#,
+        ],
+    ),
+    (
+        "opencode",
+        &[
+            r#"{"type":"text","sessionID":"s","part":{"text":"Done."}}"#,
+            r#"{"type":"step_finish","sessionID":"s","part":{"reason":"stop","tokens":{"input":1}}}"#,
+        ],
+    ),
+];
+
+#[test]
+fn a_result_counts_of_one_that_has_closed_its_output_and_does_not_end() {
+    for (id, lines) in RESULTS {
+        let mut run = run(id, None);
+        let (last, before) = lines.split_last().unwrap();
+        for line in before {
+            run.line(line);
+        }
+        // Without a result it has to be ended.
+        run.give(Input::Timer(TimerId::CLOSED));
+        assert!(!run.is_done(), "{id}");
+        run.line(last);
+        run.give(Input::Timer(TimerId::CLOSED));
+        assert!(run.is_done(), "{id}");
+        let out = run.end(WELL);
+        let result = result(&out);
+        assert_eq!(result.outcome, Outcome::Succeeded, "{id}");
+        assert_eq!(result.output, "Done.", "{id}");
+        assert_eq!(result.session.as_deref(), Some("s"), "{id}");
+    }
 }
 
 /// Copilot calls it a success that it was ended in the midst of a tool.

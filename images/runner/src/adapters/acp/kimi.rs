@@ -11,8 +11,8 @@ use crate::adapters::frame::{count, text};
 use crate::adapters::stores;
 use crate::ledger::Ledger;
 
-/// Folders that are looked at. An agent can fill its own store with as many as it likes.
-const FOLDERS: usize = 1000;
+/// Names in folders that are looked at in all. An agent can fill its own store with as many as it likes.
+const NAMES: usize = 10_000;
 
 pub(super) const DIALECT: Dialect = Dialect {
     id: "kimi",
@@ -41,14 +41,17 @@ const LEDGER: Ledger = Ledger {
     files: |place, session| {
         let is_id = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if session.is_empty() || !session.chars().all(is_id) {
-            return Vec::new();
+            return None;
         }
         let store = stores::folder(place, "KIMI_CODE_HOME", ".kimi-code").join("sessions");
-        let agents = folders(&store)
-            .into_iter()
-            .flat_map(|work| folders(&work.join(session).join("agents")));
-        let files = agents.map(|agent| agent.join("wire.jsonl"));
-        files.filter(|file| file.exists()).take(FOLDERS).collect()
+        let mut left = NAMES;
+        let mut files = Vec::new();
+        for work in folders(&store, &mut left)? {
+            let agents = folders(&work.join(session).join("agents"), &mut left)?;
+            let wires = agents.into_iter().map(|agent| agent.join("wire.jsonl"));
+            files.extend(wires.filter(|file| file.exists()));
+        }
+        Some(files)
     },
     record: |line| {
         let record: Value = serde_json::from_slice(line).ok()?;
@@ -65,14 +68,16 @@ const LEDGER: Ledger = Ledger {
     },
 };
 
-/// The folders in one; none of one that is not there.
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path).into_iter().flatten();
-    let folders = entries.take(FOLDERS).filter_map(|entry| {
-        let entry = entry.ok()?;
-        entry.file_type().ok()?.is_dir().then(|| entry.path())
-    });
-    folders.collect()
+/// The folders in one; of one that is not there there are none. `None` where more names are in it than are left.
+fn folders(path: &Path, left: &mut usize) -> Option<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        *left = left.checked_sub(1)?;
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            folders.push(entry.path());
+        }
+    }
+    Some(folders)
 }
 
 #[cfg(test)]
@@ -97,14 +102,39 @@ mod tests {
         let record = r#"{"type":"usage.record","agentId":"main","model":"m","usage":{"inputOther":1240,"output":12,"inputCacheRead":300,"inputCacheCreation":0},"usageScope":"turn","time":1}"#;
         let same = r#"{"type":"context.append_loop_event","event":{"usage":{"inputOther":1240,"output":12}}}"#;
         std::fs::write(main.join("wire.jsonl"), format!("{record}\n{same}\n")).unwrap();
-        let none = LEDGER.mark(&place, None);
-        let usage = LEDGER.since(&none, &place, "session_a")["m"];
+        let none = LEDGER.mark(&place, None).unwrap();
+        let usage = LEDGER.since(&none, &place, "session_a").unwrap()["m"];
         let counted = (usage.input, usage.output, usage.cache_read);
         assert_eq!(counted, (1240, 12, 300));
-        let all = LEDGER.mark(&place, Some("session_a"));
-        assert!(LEDGER.since(&all, &place, "session_a").is_empty());
-        for odd in ["", "..", "a/b", "session_b"] {
-            assert!(LEDGER.since(&none, &place, odd).is_empty(), "{odd}");
+        let all = LEDGER.mark(&place, Some("session_a")).unwrap();
+        assert_eq!(
+            LEDGER.since(&all, &place, "session_a"),
+            Some(BTreeMap::new())
+        );
+        for odd in ["", "..", "a/b"] {
+            assert_eq!(LEDGER.since(&none, &place, odd), None, "{odd}");
         }
+        let other = LEDGER.since(&none, &place, "session_b");
+        assert_eq!(other, Some(BTreeMap::new()));
+    }
+
+    #[test]
+    fn of_a_store_with_too_many_names_nothing_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let place = Place {
+            home: home.path(),
+            cwd: home.path(),
+            env: &BTreeMap::new(),
+        };
+        let sessions = home.path().join(".kimi-code/sessions");
+        // Half of them lie in the store, half of them in one conversation: the bound is one for all.
+        let agents = sessions.join("wd_1/session_a/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        for number in 0..NAMES / 2 {
+            std::fs::write(sessions.join(number.to_string()), "").unwrap();
+            std::fs::write(agents.join(number.to_string()), "").unwrap();
+        }
+        assert!(LEDGER.mark(&place, Some("session_a")).is_none());
+        assert!(LEDGER.mark(&place, Some("session_b")).is_some());
     }
 }
