@@ -187,6 +187,11 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
     const SCRIPT: &str = "do: run echo scripted-42\ndo: answer All is well.";
     let opencode = |pod: &Pod, version: Option<&str>| {
         let mut task = task(pod, "opencode", Some("opencode"), SCRIPT);
+        let command = task.runtime.command.join(" ");
+        let wrapper = pod.at("wrapper");
+        let text = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > given\nexec {command} \"$@\"\n");
+        programs::script(&text, &wrapper);
+        task.runtime.command = vec![wrapper.display().to_string()];
         task.runtime.version = version.map(str::to_owned);
         task.options.thinking_level = Some("high".to_owned());
         task
@@ -194,13 +199,22 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
     let pod = Pod::new();
     let (told, result) = run(&pod, opencode(&pod, Some("2.0.18"))).await;
     assert_eq!(result.outcome, Outcome::Succeeded, "{}", said(&told.events));
-    assert!(
-        result.usage.contains_key("fake-model#high") || result.usage.contains_key("fake-model")
-    );
+    assert!(result.usage.contains_key("fake-model"));
     assert!(said(&told.events).contains("scripted-42"));
+    let given = || std::fs::read_to_string(pod.at("workspace/work/given")).unwrap();
+    assert!(
+        given().contains("--model\nfake-model#high\n"),
+        "{}",
+        given()
+    );
 
     let (_, result) = run(&pod, opencode(&pod, None)).await;
     assert_eq!(result.outcome.class(), Some(FailureClass::CliCrashed));
+    assert!(
+        given().contains("--model\nfake-model\n--variant\nhigh\n"),
+        "{}",
+        given()
+    );
 
     let mut fails = opencode(&pod, Some("2.0.18"));
     fails.prompt = "do: fail 401 Unauthorized".to_owned();
