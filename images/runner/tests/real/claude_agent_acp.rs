@@ -40,6 +40,7 @@ family!(CLAUDE_AGENT as "acp");
 gated!(CLAUDE_AGENT:
     a_tool_that_is_denied_does_nothing
     a_tool_that_is_denied_stays_so_when_it_goes_on
+    a_tool_of_a_server_that_is_denied_does_nothing
     what_cannot_be_held_does_not_begin
     what_an_agent_left_undoes_nothing
     what_it_is_given_is_there_all_the_same

@@ -231,14 +231,27 @@ pub(crate) fn failures_of_the_provider_have_their_class(lab: &Lab) -> Result<()>
 }
 
 /// The server's secret comes back from its tool, over stdio and over HTTP.
-pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
-    const PORT: &str = "8081";
-    let _server = lab.serve_tools(PORT)?;
-    let over_stdio = |word: &str| At::Program {
+/// The server of words, as a program that knows this one.
+pub(crate) fn over_stdio(word: &str) -> At {
+    At::Program {
         command: "python3".to_owned(),
         args: vec![tools()],
         env: Values(vec![("TOKEN".to_owned(), word.to_owned())]),
-    };
+    }
+}
+
+/// The same as the only server.
+pub(crate) fn words(at: At) -> McpServers {
+    McpServers(vec![McpServer {
+        name: "words".to_owned(),
+        required: true,
+        at,
+    }])
+}
+
+pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
+    const PORT: &str = "8081";
+    let _server = lab.serve_tools(PORT)?;
     let over_http = |word: &str| At::Address {
         sse: false,
         url: format!("http://127.0.0.1:{PORT}/mcp"),
@@ -247,11 +260,7 @@ pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
     let mut called = false;
     for at in [&over_stdio as &dyn Fn(&str) -> At, &over_http] {
         let word = word()?;
-        let servers = McpServers(vec![McpServer {
-            name: "words".to_owned(),
-            required: true,
-            at: at(&word),
-        }]);
+        let servers = words(at(&word));
         let facts = providers::facts(lab.cli.id).context("it is driven")?;
         let kind = servers.0[0].kind();
         if !facts.mcp.takes(kind) {
