@@ -28,7 +28,7 @@ def error(name):
 
 
 # What some agents call their shell.
-OTHER_NAMES = {"Bash": ("run_shell_command", "terminal", "exec")}
+OTHER_NAMES = {"Bash": ("run_shell_command", "terminal", "exec", "execute_shell_command")}
 
 
 def call(tool, request):

@@ -372,7 +372,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "reasonix",
         steers: true,
-        mcp: McpSupport::MERGED,
+        mcp: McpSupport::NO_SSE,
         thinks: true,
         ..PLAIN
     },

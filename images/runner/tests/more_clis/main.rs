@@ -33,6 +33,7 @@ mod opencode;
 mod pod;
 mod qoder;
 mod qwen;
+mod reasonix;
 #[path = "../real/record.rs"]
 mod record;
 #[expect(dead_code, reason = "the tests in `real` use the rest of it")]

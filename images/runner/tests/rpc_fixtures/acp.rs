@@ -49,6 +49,7 @@ fn lost(provider: &'static str, name: &'static str, session: &'static str) -> Ca
 
 const UNKNOWN: &str = "11111111-2222-4333-8444-555555555555";
 const FIRST: &str = "00000000-0000-4000-8000-000000000002";
+const TOLD: &str = "00000000-0000-4000-8000-000000000001";
 
 fn gemini() -> Vec<Case> {
     let mut cases = common("gemini", C::ContextOverflow);
@@ -115,6 +116,25 @@ fn hermes() -> Vec<Case> {
         resumed("hermes", "resume", "00000000-0000-4000-8000-000000000002"),
         lost("hermes", "resume-unknown", UNKNOWN),
     ]
+}
+
+fn reasonix() -> Vec<Case> {
+    let ok = |name| of("reasonix", "reasonix", name);
+    let failed = |name, class| Case {
+        class: Some(class),
+        ..ok(name)
+    };
+    let mut cases = common("reasonix", C::ContextOverflow);
+    cases.extend([
+        ok("mcp"),
+        ok("shell-fails"),
+        ok("steer"),
+        failed("http-404", C::ModelNotFound),
+        failed("http-quota", C::ProviderQuota),
+        resumed("reasonix", "resume-same-cwd", TOLD),
+        lost("reasonix", "resume-unknown", UNKNOWN),
+    ]);
+    cases
 }
 
 fn claude_agent() -> Vec<Case> {
@@ -207,6 +227,7 @@ pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
         ("kimi", kimi()),
         ("vibe", vibe()),
         ("hermes", hermes()),
+        ("reasonix", reasonix()),
         ("claude-agent-acp", claude_agent()),
         ("codex-acp", codex_acp()),
     ]
@@ -250,6 +271,13 @@ fn usage_is_that_of_the_turn() {
         ),
         ("codex-acp", "thinking", "gpt-5.2-codex", (90, 60, 0, 0)),
         ("hermes", "text", "custom:scripted-1", (1240, 12, 300, 0)),
+        (
+            "reasonix",
+            "text",
+            "scripted/scripted-1",
+            (1240, 12, 300, 0),
+        ),
+        ("reasonix", "shell", "scripted/scripted-1", (200, 40, 0, 0)),
     ] {
         let out = find(folder, name).replay();
         let usage = &result(&out).usage;

@@ -140,7 +140,7 @@ impl Server<'_> {
         let mut capabilities = json!({
             "loadSession": agent.goes_on == "session/load",
             "sessionCapabilities": {},
-            "mcpCapabilities": {"http": true, "sse": true},
+            "mcpCapabilities": {"http": true, "sse": agent.name != "reasonix"},
         });
         if agent.goes_on == "session/resume" {
             capabilities["sessionCapabilities"]["resume"] = json!({});

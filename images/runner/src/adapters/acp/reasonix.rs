@@ -1,8 +1,8 @@
-//! Reasonix (1.38).
+//! Reasonix (1.38.11).
 
 use serde_json::Value;
 
-use super::dialect::{Asks, BASE, Dialect, Scope, Steers};
+use super::dialect::{Asks, BASE, Choice, Dialect, Scope, Steers};
 use crate::adapters::flags::Takes;
 use crate::adapters::frame::{flag, list, text};
 
@@ -41,6 +41,12 @@ pub(super) const DIALECT: Dialect = Dialect {
         ("--workspace-only", Takes::Nothing),
     ],
     skills: |place| place.home.join(".reasonix/skills"),
+    // Otherwise it runs a command only in a sandbox of its own, and none where it has no program for that.
+    choices: &[Choice {
+        id: "tool_approval",
+        value: "danger-full-access",
+        needed: false,
+    }],
     unset: &["not configured", "no default_model configured"],
     is_held: |refusal| {
         let words = refusal.words.to_lowercase();
