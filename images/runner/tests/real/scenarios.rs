@@ -9,6 +9,7 @@ use runner::mcp::{At, McpServer, McpServers, Values};
 use runner::skills;
 
 use crate::lab::{Lab, tools, word};
+use crate::whole::heard;
 
 /// One test for each scenario, of this program.
 macro_rules! scenarios {
@@ -92,7 +93,7 @@ pub(crate) fn it_uses_a_tool(lab: &Lab) -> Result<()> {
     assert_eq!(told.result.outcome, Outcome::Succeeded);
     let tools = told.tools();
     assert!(
-        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if output.contains("scripted-42\n")),
+        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if heard(lab.cli, output, "scripted-42\n", "scripted-%s")),
         "{tools:?}"
     );
     let not_set = |event: &EventBody| matches!(event, EventBody::Log { content, .. } if content.contains("could not set"));
