@@ -1,10 +1,11 @@
 //! Small files in folders where an agent can write: links are not followed, pipes are not waited for, sizes are
 //! bounded, and nobody ever sees half a file.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -13,6 +14,8 @@ use rustix::io::Errno;
 const OWN: u32 = 0o700;
 /// Names that are tried for what is moved aside.
 const ASIDE: u32 = 100;
+/// Links that are followed in one path, as the kernel does.
+const LINKS: u32 = 40;
 
 /// Makes a folder for this user alone, with those above it. True when it was there already; then this user may
 /// use it again, should an agent have taken away its rights.
@@ -75,6 +78,78 @@ pub fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other(format!(
         "it is in the way, and {ASIDE} others were moved aside before it: remove some of those"
     )))
+}
+
+/// Moves what has this name to `name.set-aside`. What was moved there before is removed; where that cannot be, it gets a name
+/// that nobody can have taken.
+///
+/// # Errors
+/// When it cannot be moved.
+pub fn set_aside_anew(path: &Path) -> io::Result<PathBuf> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".set-aside");
+    let aside = path.with_file_name(name);
+    let removed = match fs::symlink_metadata(&aside) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(&aside),
+        Ok(_) => fs::remove_file(&aside),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    };
+    let aside = match removed {
+        Ok(()) => aside,
+        Err(_) => aside.with_extension(format!("{:016x}", rand::random::<u64>())),
+    };
+    fs::rename(path, &aside)?;
+    Ok(aside)
+}
+
+/// What a whole path leads to, link by link, whether it is there or not. What the kernel shows of processes it shows of each
+/// one differently, so that stays as it is written.
+#[must_use]
+pub fn real_path(path: &Path) -> PathBuf {
+    let parts = |path: &Path| -> Vec<OsString> {
+        let parts = path.components().rev();
+        parts.map(|part| part.as_os_str().to_owned()).collect()
+    };
+    let (mut real, mut rest, mut links) = (PathBuf::from("/"), parts(path), 0);
+    while let Some(part) = rest.pop() {
+        let Some(part) = Path::new(&part).components().next() else {
+            continue;
+        };
+        match part {
+            Component::Prefix(_) | Component::CurDir => continue,
+            Component::RootDir => {
+                real = PathBuf::from("/");
+                continue;
+            }
+            Component::ParentDir => {
+                real.pop();
+                continue;
+            }
+            Component::Normal(_) => {}
+        }
+        let next = real.join(part);
+        if real == Path::new("/proc") && is_process(part) {
+            real = next;
+            real.extend(rest.iter().rev());
+            return real;
+        }
+        match fs::read_link(&next) {
+            Ok(target) if links < LINKS => {
+                links += 1;
+                rest.extend(parts(&target));
+            }
+            Ok(_) | Err(_) => real = next,
+        }
+    }
+    real
+}
+
+/// True for a name under `/proc` that stands for a process.
+pub(crate) fn is_process(name: Component<'_>) -> bool {
+    let name = name.as_os_str().as_encoded_bytes();
+    matches!(name, b"self" | b"thread-self")
+        || !name.is_empty() && name.iter().all(u8::is_ascii_digit)
 }
 
 /// Reads a file of at most `limit` bytes; `None` when there is none.
@@ -194,6 +269,20 @@ mod tests {
         assert!(error.contains("remove some"), "{error}");
         assert_eq!(fs::read(at("x")).unwrap(), b"stays");
         assert_eq!(fs::read(at("x.set-aside-4")).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn one_of_a_name_is_kept_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for number in 0..=ASIDE {
+            match number % 2 {
+                0 => fs::write(at("x"), "old").unwrap(),
+                _ => fs::create_dir_all(at("x/inner")).unwrap(),
+            }
+            assert_eq!(set_aside_anew(&at("x")).unwrap(), at("x.set-aside"));
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -22,7 +22,8 @@ const NAMES: [&str; 10] = [
     ".zshrc",
 ];
 
-/// Moves them aside in this home; where they are now.
+/// Moves them aside in this home; where they are now. Of each name one is kept: an agent writes a new one in each task, if it
+/// likes, and must not fill its home with them.
 ///
 /// # Errors
 /// With a sentence that names the first one that cannot be moved.
@@ -35,7 +36,7 @@ pub fn set_aside(home: &Path) -> Result<Vec<PathBuf>, String> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(refused(&path, &error)),
         }
-        moved.push(files::set_aside(&path).map_err(|error| refused(&path, &error))?);
+        moved.push(files::set_aside_anew(&path).map_err(|error| refused(&path, &error))?);
     }
     Ok(moved)
 }
@@ -66,5 +67,12 @@ mod tests {
         }
         assert!(home.path().join(".gitconfig").exists());
         assert_eq!(set_aside(home.path()), Ok(Vec::new()));
+        let all = || std::fs::read_dir(home.path()).unwrap().count();
+        let before = all();
+        for _ in 0..200 {
+            std::fs::write(home.path().join(".profile"), "again").unwrap();
+            assert_eq!(set_aside(home.path()).map(|moved| moved.len()), Ok(1));
+        }
+        assert_eq!(all(), before);
     }
 }
