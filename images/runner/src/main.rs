@@ -44,20 +44,19 @@ enum Command {
 const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 fn main() -> ExitCode {
+    // First of all: the agent runs as the same user. It must read neither memory nor environment, and neither read nor write
+    // what the others of this program have open, as the desk's answers.
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let arguments = Arguments::parse();
     tracing_subscriber::fmt()
         .with_max_level(arguments.log)
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
-    let done = match &arguments.command {
-        Command::Run(settings) => run(settings),
-        Command::Install(arguments) => install(arguments).map_err(anyhow::Error::from),
-        Command::Probe(arguments) => probe(arguments).map_err(anyhow::Error::from),
-        Command::Desk => desk::serve(std::io::stdin().lock(), std::io::stdout().lock())
-            .map_err(anyhow::Error::from),
-    };
-    match done {
+    match hidden
+        .map_err(anyhow::Error::from)
+        .and_then(|()| obey(&arguments.command))
+    {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Where stderr is closed there is nobody to tell.
@@ -67,9 +66,17 @@ fn main() -> ExitCode {
     }
 }
 
+fn obey(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Run(settings) => run(settings),
+        Command::Install(arguments) => install(arguments).map_err(anyhow::Error::from),
+        Command::Probe(arguments) => probe(arguments).map_err(anyhow::Error::from),
+        Command::Desk => desk::serve(std::io::stdin().lock(), std::io::stdout().lock())
+            .map_err(anyhow::Error::from),
+    }
+}
+
 fn run(settings: &Settings) -> anyhow::Result<()> {
-    // First of all: the agent runs as the same user and must read neither memory nor environment.
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // Orphans are ours also where we are not the first process.
     set_child_subreaper(Some(getpid()))?;
     let blocked = signals::block()?;

@@ -23,6 +23,7 @@ use self::steer::Remarks;
 use super::Cli;
 use super::ending::{Closing, Fault, Judgement};
 use super::frame::{self, log, running, text};
+use super::own::Own;
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
@@ -146,7 +147,7 @@ impl Run {
         let asked = launch.resume.clone();
         Self {
             name: ID,
-            gate: Gate::new(launch.tools.clone(), &launch.cwd),
+            gate: Gate::new(launch.tools.clone(), &launch.cwd).without(Own::of(launch, &[])),
             remarks: Some(Remarks::default()),
             servers: Servers::new(launch),
             meter: Meter::new(asked.is_some()),

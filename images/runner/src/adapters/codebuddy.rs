@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::Cli;
 use super::ending::{Ending, Fault, Judgement, resume_outcome};
 use super::frame::{self, count, cut, is_nested, log, running, text};
+use super::own::Own;
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
@@ -46,7 +47,8 @@ pub(super) const CODEBUDDY: Cli = Cli {
     launch: |launch| {
         let run = Run {
             asked: launch.resume.clone(),
-            gate: Gate::new(launch.tools.clone(), &launch.cwd),
+            gate: Gate::new(launch.tools.clone(), &launch.cwd)
+                .without(Own::of(launch, &launch::home(launch).links)),
             message: launch.message.clone(),
             ..Run::default()
         };

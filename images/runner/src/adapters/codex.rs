@@ -10,6 +10,7 @@ mod notices;
 mod opening;
 mod requests;
 mod servers;
+mod shown;
 mod steer;
 mod verdict;
 
@@ -55,7 +56,7 @@ const ID: &str = "codex";
 /// Codex.
 pub(super) const CODEX: Cli = Cli {
     id: ID,
-    context_file: "AGENTS.md",
+    context_file: launch::CONTEXT,
     skills,
     session_files,
     ladder: Ladder {
@@ -190,11 +191,7 @@ impl Run {
             service_tier: launch.service_tier.clone(),
             awaited: Awaited::new(launch.mcp.as_ref()),
             servers: launch.mcp.clone(),
-            gate: Gate::new(
-                launch.tools.clone(),
-                &launch.cwd,
-                launch::gate_seconds(launch),
-            ),
+            gate: Gate::of(launch),
             gate_server: launch::gate_server(launch),
             hooks: None,
             rpc: Client::new(Version::Unsaid),

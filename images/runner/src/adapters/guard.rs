@@ -9,10 +9,11 @@ use protocol::tools::{Folders, Judgement, ToolPolicy};
 use serde_json::Value;
 
 use super::ending::Fault;
+use super::own::{self, Own};
 use crate::adapter::Output;
 
 /// Calls that are told apart. A turn with more of them ends: nobody could say any more that each was looked at.
-const CALLS: usize = 16_384;
+pub(super) const CALLS: usize = 16_384;
 
 /// The guard of one run. Without a policy it sees nothing.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Guard<W> {
     policy: ToolPolicy,
     /// The working directory.
     work: String,
+    /// What no tool is for.
+    own: Own,
     /// Questions that wait, by the id of the CLI's request.
     open: BTreeMap<String, Held<W>>,
     /// Ids of all questions: none is asked twice.
@@ -51,10 +54,16 @@ impl<W> Guard<W> {
         Self {
             policy,
             work: work.to_string_lossy().into_owned(),
+            own: Own::default(),
             open: BTreeMap::new(),
             asked: BTreeSet::new(),
             seen: BTreeSet::new(),
         }
+    }
+
+    /// The same, and no tool is for what is the program's own.
+    pub(super) fn without(self, own: Own) -> Self {
+        Self { own, ..self }
     }
 
     /// True when there is something to be held to.
@@ -73,9 +82,13 @@ impl<W> Guard<W> {
         if self.seen.len() < CALLS {
             self.seen.insert(call.to_owned());
         }
+        let now = now.unwrap_or(&self.work);
+        if self.own.is_named(input, Path::new(now)) {
+            return Judgement::Deny(own::WHY.to_owned());
+        }
         let folders = Folders {
             work: &self.work,
-            now: now.unwrap_or(&self.work),
+            now,
         };
         self.policy.judge(tool, input, folders)
     }
@@ -175,6 +188,16 @@ mod tests {
         let fault = guard.passed("b").unwrap();
         assert_eq!(fault.class, FailureClass::CliCrashed);
         assert!(Guard::<()>::default().passed("b").is_none());
+    }
+
+    #[test]
+    fn no_tool_is_for_what_is_the_programs_own() {
+        let launch = crate::testing::launch();
+        let mut guard = guard().without(Own::of(&launch, &[]));
+        let inside = json!({"file_path": "/run/mooring/../mooring/cli/x/settings.json"});
+        let judgement = guard.judge("a", "Write", &inside, None);
+        assert_eq!(judgement, Judgement::Deny(own::WHY.to_owned()));
+        assert!(guard.passed("a").is_none());
     }
 
     /// Past so many of them none is known any more.

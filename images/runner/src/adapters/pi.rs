@@ -59,7 +59,7 @@ pub(super) const PI: Cli = Cli {
             name: ID,
             asked: launch.resume.clone(),
             message: launch.message.clone(),
-            gate: Gate::new(launch, &launch::gated_folder(launch)),
+            gate: Gate::of(launch),
             ..Run::default()
         };
         (launch::command_line(launch), Box::new(run))

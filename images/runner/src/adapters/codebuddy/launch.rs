@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::adapter::{CommandLine, Launch, LaunchLink, Place};
+use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::command::{Parts, option};
 use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::own::Home;
 use crate::adapters::stores::{self, is_uuid};
 use crate::adapters::stream_json::control;
 use crate::approvals::CLI_SLACK;
@@ -94,45 +95,26 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         // The message follows its answer.
         parts.stdin = control::initialize_asked((person + CLI_SLACK).as_secs());
         parts.reserved = &reserved;
-        let own = ["--setting-sources", "user", "--strict-mcp-config"];
+        // It reads settings anew while it runs: so none at all, also of a home that was empty at the start.
+        let own = ["--setting-sources", "none", "--strict-mcp-config"];
         parts.own = own.map(str::to_owned).to_vec();
-        parts.links = links(launch);
-        let folder = gated_folder(launch).display().to_string();
-        let home = ("CODEBUDDY_CONFIG_DIR".to_owned(), folder);
-        parts.secret_env = Values(vec![home]);
+        let Home { folder, links } = home(launch);
+        parts.links = links;
+        let home = ("CODEBUDDY_CONFIG_DIR", folder.display().to_string());
+        parts.secret_env = Values(vec![(home.0.to_owned(), home.1)]);
     }
     parts.line(launch)
 }
 
-/// Its settings' home where it is held to its tools: a folder in memory, new for each run, so that nothing in it is of the
-/// agent.
-fn gated_folder(launch: &Launch) -> PathBuf {
-    launch
-        .private
-        .join(format!("codebuddy-{}", launch.new_session))
-}
-
-/// What stays in its usual home: conversations, and the skills that it is given.
-fn links(launch: &Launch) -> Vec<LaunchLink> {
+/// Its settings' home where it is held to its tools. Conversations stay in the usual one.
+pub(super) fn home(launch: &Launch) -> Home {
     let place = Place {
         home: &launch.home,
         cwd: &launch.cwd,
         env: launch.env.variables(),
     };
-    let folder = gated_folder(launch);
-    let projects = LaunchLink {
-        path: folder.join("projects"),
-        to: stores::folder(&place, "CODEBUDDY_CONFIG_DIR", ".codebuddy").join("projects"),
-        folder: true,
-    };
-    let skills = launch.skills.iter().filter_map(|skill| {
-        Some(LaunchLink {
-            path: folder.join("skills").join(skill.file_name()?),
-            to: skill.clone(),
-            folder: false,
-        })
-    });
-    [projects].into_iter().chain(skills).collect()
+    let usual = stores::folder(&place, "CODEBUDDY_CONFIG_DIR", ".codebuddy");
+    Home::new(launch, "codebuddy", &usual, &[("projects", true)])
 }
 
 /// Where it looks for skills.
@@ -200,7 +182,7 @@ mod tests {
         let denied = format!("ExitPlanMode {hidden} --permission-mode bypassPermissions");
         assert!(
             said.ends_with(&format!(
-                "{denied} --setting-sources user --strict-mcp-config"
+                "{denied} --setting-sources none --strict-mcp-config"
             )),
             "{said}"
         );

@@ -2,17 +2,17 @@
 //! for this thread alone, which calls a tool of a server of ours ([`crate::desk`]). That one asks the client of the thread,
 //! which is us: so question and answer go over the pipes that are there anyway.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-
 use protocol::FailureClass;
-use protocol::tools::{Judgement, ToolPolicy};
+use protocol::tools::Judgement;
 use serde_json::{Map, Value, json};
 
-use crate::adapter::Output;
+use super::launch;
+use super::shown::{Allowed, LetIn, PATCH, SHELL, is_patch, names_patch, patched};
+use crate::adapter::{Launch, Output};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{list, parse, text};
 use crate::adapters::guard::{Guard, Held};
+use crate::adapters::own::Own;
 use crate::desk;
 
 /// The server's name among those of the thread.
@@ -23,9 +23,6 @@ const ITS_TOOL: &str = "mcp__mooring_gate__";
 const SOURCE: &str = "sessionFlags";
 /// What stands before the call in the name of a hook's run.
 const BEFORE_CALL: &str = "/config.toml:";
-/// The shell, as hooks call it, and what it also does.
-const SHELL: &str = "Bash";
-const PATCH: &str = "apply_patch";
 /// Commands get nothing to read: what is typed into one while it runs comes past every hook.
 const NO_INPUT: &str = "exec </dev/null\n";
 /// The one key that may be typed: it ends a command.
@@ -36,7 +33,9 @@ const INTERRUPT: &str = "\u{3}";
 pub(super) struct Gate {
     guard: Guard<Asked>,
     /// Calls that were let in.
-    allowed: BTreeSet<String>,
+    allowed: Allowed,
+    /// The working directory.
+    work: String,
     /// Seconds that a question may wait.
     seconds: u64,
 }
@@ -47,6 +46,8 @@ struct Asked {
     /// The request.
     id: Value,
     tool: String,
+    /// Where the tool works.
+    cwd: String,
 }
 
 /// What became of a request.
@@ -72,12 +73,15 @@ pub(super) struct Refused {
 }
 
 impl Gate {
-    /// For one run in this working directory; a question may wait for so many seconds.
-    pub(super) fn new(policy: ToolPolicy, work: &Path, seconds: u64) -> Self {
+    /// For one run.
+    pub(super) fn of(launch: &Launch) -> Self {
+        let guard = Guard::new(launch.tools.clone(), &launch.cwd);
+        let home = launch::gated_home(launch);
         Self {
-            guard: Guard::new(policy, work),
-            allowed: BTreeSet::new(),
-            seconds,
+            guard: guard.without(Own::of(launch, &home.links)),
+            allowed: Allowed::default(),
+            work: launch.cwd.display().to_string(),
+            seconds: launch::gate_seconds(launch),
         }
     }
 
@@ -125,17 +129,24 @@ impl Gate {
             return Taken::Answered(answer("what the tool is given cannot be read", None));
         };
         let (call, tool) = (text(&said, "call"), text(&said, "tool"));
-        let input = said.get("input").cloned().unwrap_or(Value::Null);
+        let cwd = said.get("cwd").and_then(Value::as_str);
+        let cwd = cwd.unwrap_or(&self.work).to_owned();
+        let mut input = said.get("input").cloned().unwrap_or(Value::Null);
+        if tool == SHELL && cwd != self.work && input.is_object() {
+            // Else nobody would see where a command is to run.
+            input["workdir"] = json!(cwd);
+        }
         let held = Held {
             way: Asked {
                 id: id.clone(),
                 tool: tool.to_owned(),
+                cwd,
             },
             call: call.to_owned(),
             input,
         };
-        match self.judge(&held, said.get("cwd").and_then(Value::as_str)) {
-            Judgement::Allow => Taken::Answered(self.let_in(held)),
+        match self.judge(&held) {
+            Judgement::Allow => self.let_in(held),
             Judgement::Deny(why) => refuse(held, &why),
             Judgement::Ask(why) => match self.guard.ask(&id.to_string(), tool, why, held, out) {
                 Some(held) => refuse(held, "a request with this id was asked already"),
@@ -145,18 +156,25 @@ impl Gate {
     }
 
     /// A patch is a patch also where the shell is told to apply it.
-    fn judge(&mut self, held: &Held<Asked>, now: Option<&str>) -> Judgement {
-        let tool = held.way.tool.as_str();
+    fn judge(&mut self, held: &Held<Asked>) -> Judgement {
+        let Asked { tool, cwd, .. } = &held.way;
         if tool.starts_with(ITS_TOOL) {
             return Judgement::Deny("this tool is not for you".to_owned());
         }
         let command = text(&held.input, "command");
+        let now = Some(cwd.as_str());
         let mut judgement = Judgement::Allow;
         if tool != PATCH {
             judgement = self.guard.judge(&held.call, tool, &held.input, now);
         }
-        if tool == PATCH || tool == SHELL && command.contains(PATCH) {
-            let mut inputs: Vec<_> = patched(command).map(|path| json!({"path": path})).collect();
+        if tool == PATCH || tool == SHELL && names_patch(command) {
+            let itself = tool == PATCH || is_patch(command);
+            // A command may have gone anywhere before: then it cannot be told which file it is.
+            let input = |path: &str| match itself || path.starts_with('/') {
+                true => json!({"path": path}),
+                false => Value::Null,
+            };
+            let mut inputs: Vec<_> = patched(command).map(input).collect();
             if inputs.is_empty() {
                 inputs.push(Value::Null);
             }
@@ -167,13 +185,20 @@ impl Gate {
         judgement
     }
 
-    fn let_in(&mut self, held: Held<Asked>) -> Value {
+    fn let_in(&mut self, held: Held<Asked>) -> Taken {
         let command = text(&held.input, "command");
         // A patch Codex takes out of a command as it stands, and applies it itself.
-        let runs = held.way.tool == SHELL && !command.trim_start().starts_with(PATCH);
+        let runs = held.way.tool == SHELL && !is_patch(command);
         let rewritten = runs.then(|| json!({"command": format!("{NO_INPUT}{command}")}));
-        self.allowed.insert(held.call);
-        answer(desk::YES, rewritten.as_ref())
+        let let_in = LetIn {
+            tool: held.way.tool.clone(),
+            input: rewritten.clone().unwrap_or_else(|| held.input.clone()),
+            cwd: held.way.cwd.clone(),
+        };
+        if !self.allowed.take(&held.call, let_in) {
+            return refuse(held, "too many tools were used in this turn");
+        }
+        Taken::Answered(answer(desk::YES, rewritten.as_ref()))
     }
 
     /// A question that waits has its answer: the request, and what it is told.
@@ -186,7 +211,7 @@ impl Gate {
         let held = self.guard.decided(id)?;
         let request = held.way.id.clone();
         let taken = if allow {
-            Taken::Answered(self.let_in(held))
+            self.let_in(held)
         } else {
             let why = why.filter(|why| !why.is_empty() && *why != desk::YES);
             refuse(held, why.unwrap_or("it may not be used"))
@@ -205,13 +230,19 @@ impl Gate {
         }
         let id = text(run, "id");
         let call = id.rsplit_once(BEFORE_CALL).map_or(id, |(_, call)| call);
-        let said_yes = text(run, "status") == "completed" && self.allowed.contains(call);
+        let said_yes = text(run, "status") == "completed" && self.allowed.has(call);
         (!said_yes).then(|| passed(call))
     }
 
-    /// The end of the run, when a tool is used that nobody looked at.
-    pub(super) fn passed_by(&self, item: &Value) -> Option<Fault> {
-        self.guard.passed(text(item, "id"))
+    /// The end of the run, when a tool is used that nobody looked at, or for something else than was let in: who asks for
+    /// Codex runs as the agent does, and could be made to ask about something else. `over`: it was used.
+    pub(super) fn passed_by(&mut self, item: &Value, over: bool) -> Option<Fault> {
+        let call = text(item, "id");
+        if !self.holds() {
+            return None;
+        }
+        let passed = self.guard.passed(call);
+        passed.or_else(|| (!self.allowed.shows(call, item, over)).then(|| other(call)))
     }
 
     /// The end of the run, when something is typed into a command that runs: no hook sees it.
@@ -243,6 +274,14 @@ fn passed(call: &str) -> Fault {
     Fault::new(FailureClass::CliCrashed, message)
 }
 
+fn other(call: &str) -> Fault {
+    let message = format!(
+        "codex uses a tool for something else than the runner was asked about (call {call}), so the agent cannot be held to \
+         its tools"
+    );
+    Fault::new(FailureClass::CliCrashed, message)
+}
+
 fn refuse(held: Held<Asked>, why: &str) -> Taken {
     let refused = Refused {
         call: held.call,
@@ -261,20 +300,6 @@ fn answer(words: &str, input: Option<&Value>) -> Value {
     json!({"action": "accept", "content": content, "_meta": null})
 }
 
-/// The files that a patch changes.
-fn patched(patch: &str) -> impl Iterator<Item = &str> {
-    const STARTS: [&str; 4] = [
-        "*** Add File: ",
-        "*** Update File: ",
-        "*** Delete File: ",
-        "*** Move to: ",
-    ];
-    patch.lines().filter_map(|line| {
-        let line = line.trim();
-        STARTS.iter().find_map(|start| line.strip_prefix(start))
-    })
-}
-
 fn stricter(one: Judgement, other: Judgement) -> Judgement {
     match (one, other) {
         (deny @ Judgement::Deny(_), _) | (_, deny @ Judgement::Deny(_)) => deny,
@@ -285,20 +310,25 @@ fn stricter(one: Judgement, other: Judgement) -> Judgement {
 
 #[cfg(test)]
 mod tests {
+    use protocol::tools::ToolPolicy;
+
     use super::*;
 
     const ELICIT: &str = "mcpServer/elicitation/request";
 
     fn gate(allow: &[&str], deny: &[&str], ask: &[&str]) -> Gate {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let policy = ToolPolicy {
+        let tools = ToolPolicy {
             allow: words(allow),
             deny: words(deny),
             require_approval: words(ask),
             approval_seconds: 60,
             ..ToolPolicy::default()
         };
-        Gate::new(policy, Path::new("/workspace/work"), 660)
+        Gate::of(&Launch {
+            tools,
+            ..crate::testing::launch()
+        })
     }
 
     fn asks(call: &str, tool: &str, input: &Value) -> Value {
@@ -405,16 +435,57 @@ mod tests {
             let own = judged(&mut gate, PATCH, &itself(file));
             assert_eq!(own, wanted, "{deny} {file}");
         }
+        // Where a command may have gone elsewhere first, only a whole path says which file it is.
+        for (start, file, wanted) in [
+            ("cd docs && apply_patch", "a", "deny"),
+            ("cd src && applypatch", "/workspace/work/docs/a", "deny"),
+            ("cd docs && apply_patch", "/workspace/work/src/a", "allow"),
+        ] {
+            let patch = format!("*** Begin Patch\n*** Update File: {file}\n*** End Patch");
+            let input = json!({"command": format!("{start} <<'EOF'\n{patch}\nEOF\n")});
+            let mut gate = gate(&[], &["apply_patch(docs/*)"], &[]);
+            assert_eq!(judged(&mut gate, SHELL, &input), wanted, "{start} {file}");
+        }
         let mut gate = gate(&[], &["apply_patch"], &[]);
-        assert_eq!(
-            judged(
-                &mut gate,
-                SHELL,
-                &json!({"command": "x=apply_patch; $x < f"})
-            ),
-            "deny"
-        );
+        for command in [
+            "x=apply_patch; $x < f",
+            "applypatch < f",
+            "codex --codex-run-as-apply-patch x",
+        ] {
+            let input = json!({"command": command});
+            assert_eq!(judged(&mut gate, SHELL, &input), "deny", "{command}");
+        }
         assert_eq!(judged(&mut gate, SHELL, &json!({"command": "ls"})), "allow");
+    }
+
+    #[test]
+    fn where_a_command_runs_is_seen_and_counts() {
+        let mut gate = gate(&[], &[], &["Bash"]);
+        let said =
+            json!({"call": "a", "tool": SHELL, "input": {"command": "ls"}, "cwd": "/elsewhere"});
+        let asks = json!({"serverName": SERVER, "message": said.to_string()});
+        let mut out = Vec::new();
+        gate.takes(&json!("1"), ELICIT, &asks, &mut out);
+        let [Output::Ask { id, input, .. }] = &out[..] else {
+            panic!("{out:?}")
+        };
+        assert_eq!(input, &json!({"command": "ls", "workdir": "/elsewhere"}));
+        gate.decide(id, true, None).unwrap();
+        for (cwd, passes) in [("/elsewhere", true), ("/workspace/work", false)] {
+            let item = json!({"type": "commandExecution", "id": "a", "cwd": cwd,
+                "command": "/bin/bash -c 'exec </dev/null\nls'"});
+            assert_eq!(gate.passed_by(&item, false).is_none(), passes, "{cwd}");
+        }
+    }
+
+    /// Nothing of the agent may change what Codex and its hook are made of.
+    #[test]
+    fn a_patch_of_its_own_home_is_refused() {
+        let mut gate = gate(&[], &["nothing"], &[]);
+        let patch = "*** Begin Patch\n*** Add File: /run//mooring/cli/codex-new/config.toml\n+x\n*** End Patch";
+        assert_eq!(judged(&mut gate, PATCH, &json!({"command": patch})), "deny");
+        let shell = json!({"command": format!("apply_patch <<'E'\n{patch}\nE")});
+        assert_eq!(judged(&mut gate, SHELL, &shell), "deny");
     }
 
     #[test]
@@ -449,8 +520,19 @@ mod tests {
     fn what_comes_past_it_ends_the_run() {
         let mut gate = gate(&[], &[], &["nothing"]);
         judged(&mut gate, SHELL, &json!({"command": "ls"}));
-        assert!(gate.passed_by(&json!({"id": "a"})).is_none());
-        assert!(gate.passed_by(&json!({"id": "b"})).is_some());
+        let ran = |call: &str, command: &str| {
+            let command = format!("/bin/bash -c 'exec </dev/null\n{command}'");
+            json!({"type": "commandExecution", "id": call, "command": command, "cwd": "/workspace/work"})
+        };
+        assert!(gate.passed_by(&ran("a", "ls"), false).is_none());
+        assert!(gate.passed_by(&ran("b", "ls"), false).is_some());
+        // The question was one about something else.
+        let fault = gate.passed_by(&ran("a", "rm x"), false).unwrap();
+        assert!(
+            fault.message.contains("something else"),
+            "{}",
+            fault.message
+        );
         for (typed, ends) in [("", false), ("\u{3}", false), ("touch x\n", true)] {
             assert_eq!(
                 gate.typed(&json!({"stdin": typed})).is_some(),
@@ -458,7 +540,11 @@ mod tests {
                 "{typed:?}"
             );
         }
-        assert!(Gate::default().passed_by(&json!({"id": "b"})).is_none());
+        assert!(
+            Gate::default()
+                .passed_by(&json!({"id": "b"}), true)
+                .is_none()
+        );
         assert!(Gate::default().typed(&json!({"stdin": "x"})).is_none());
     }
 

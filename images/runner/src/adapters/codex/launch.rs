@@ -1,6 +1,6 @@
 //! How Codex is started, and where it keeps its conversations.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -9,12 +9,16 @@ use super::gate;
 use crate::adapter::{CommandLine, Launch, LaunchLink, Place};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::own::Home;
 use crate::adapters::stores::{self, is_uuid};
 use crate::approvals::CLI_SLACK;
 use crate::mcp::Values;
 
 /// How it is spoken to is ours to choose.
 pub(super) const RESERVED: &Reserved = &[("--listen", Takes::Value)];
+
+/// The file with what it is told of its work.
+pub(super) const CONTEXT: &str = "AGENTS.md";
 
 /// Settings of ours. They come last, and the last one counts.
 const SETTINGS: &[&str] = &[
@@ -44,7 +48,9 @@ const GATED: &[&str] = &[
     "web_search=\"disabled\"",
 ];
 /// What would change them.
-const HOOKS: [(&str, &str); 6] = [
+const HOOKS: [(&str, &str); 8] = [
+    ("-c", "projects"),
+    ("--config", "projects"),
     ("-c", "hooks"),
     ("--config", "hooks"),
     ("-c", "features.hooks"),
@@ -76,8 +82,9 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         settings.extend(HOOKS);
         last.extend(GATED.iter().flat_map(|set| ["-c", set]));
         own.extend(gate_settings(launch));
-        links = gate_links(launch);
-        let folder = gated_folder(launch).display().to_string();
+        let gated = gated_home(launch);
+        links = gated.links;
+        let folder = gated.folder.display().to_string();
         home.0.push(("CODEX_HOME".to_owned(), folder));
     }
     let parts = Parts {
@@ -101,10 +108,22 @@ pub(super) fn gate_seconds(launch: &Launch) -> u64 {
     (person + CLI_SLACK).as_secs()
 }
 
-/// Its home where it is held to its tools: a folder in memory, new for each run, so that no setting, hook, rule or server
-/// in it is of the agent.
-fn gated_folder(launch: &Launch) -> PathBuf {
-    launch.private.join(format!("codex-{}", launch.new_session))
+/// Its home where it is held to its tools. Conversations and the login stay in the usual one, and the context file is here too:
+/// in a working directory that is not trusted it is not read.
+pub(super) fn gated_home(launch: &Launch) -> Home {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let kept = [("sessions", true), ("auth.json", false)];
+    let mut home = Home::new(launch, "codex", &home_folder(&place), &kept);
+    home.links.push(LaunchLink {
+        path: home.folder.join(CONTEXT),
+        to: launch.cwd.join(CONTEXT),
+        folder: false,
+    });
+    home
 }
 
 /// The server that asks.
@@ -118,34 +137,15 @@ pub(super) fn gate_server(launch: &Launch) -> Value {
 fn gate_settings(launch: &Launch) -> Vec<String> {
     let hook = toml(&gate::hook(gate_seconds(launch)));
     let server = toml(&gate_server(launch));
+    let work = json!(launch.cwd.display().to_string());
     let settings = [
         format!("hooks.PreToolUse=[{hook}]"),
         format!("mcp_servers.{}={server}", gate::SERVER),
+        // Else a thread that may write makes it a trusted one, whose settings count: servers, which are programs.
+        format!("projects={{{work}={{trust_level=\"untrusted\"}}}}"),
     ];
     let words = settings.into_iter().flat_map(|set| ["-c".to_owned(), set]);
     words.collect()
-}
-
-/// What stays in its usual home: conversations, the login, and the skills that it is given.
-fn gate_links(launch: &Launch) -> Vec<LaunchLink> {
-    let place = Place {
-        home: &launch.home,
-        cwd: &launch.cwd,
-        env: launch.env.variables(),
-    };
-    let (folder, usual) = (gated_folder(launch), home_folder(&place));
-    let link = |name: &Path, to: PathBuf, is_folder: bool| LaunchLink {
-        path: folder.join(name),
-        to,
-        folder: is_folder,
-    };
-    let kept = ["sessions", "auth.json"];
-    let kept = kept.map(|name| link(Path::new(name), usual.join(name), name == "sessions"));
-    let skills = launch.skills.iter().filter_map(|skill| {
-        let name = Path::new("skills").join(skill.file_name()?);
-        Some(link(&name, skill.clone(), false))
-    });
-    kept.into_iter().chain(skills).collect()
 }
 
 /// JSON as a value of a setting. There are no nulls in it.
@@ -189,6 +189,7 @@ pub(in crate::adapters) fn session_files(place: &Place<'_>, session: &str) -> Ve
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::path::Path;
 
     use protocol::tools::ToolPolicy;
 
@@ -271,6 +272,8 @@ mod tests {
                       required=true,tool_timeout_sec=660}";
         assert!(words.contains(hook), "{words}");
         assert!(words.contains(server), "{words}");
+        let untrusted = "-c projects={\"/workspace/work\"={trust_level=\"untrusted\"}}";
+        assert!(words.contains(untrusted), "{words}");
         assert!(words.ends_with(
             "-c allow_login_shell=false -c features.shell_snapshot=false -c web_search=\"disabled\""
         ));
@@ -290,10 +293,16 @@ mod tests {
                 )
             })
             .collect();
-        let wanted = ["sessions", "auth.json", "skills/memory"].map(|name| {
+        let wanted = [
+            ("sessions", "home/.codex"),
+            ("auth.json", "home/.codex"),
+            ("skills/memory", "home/.codex"),
+            ("AGENTS.md", "work"),
+        ];
+        let wanted = wanted.map(|(name, of)| {
             (
                 format!("/run/mooring/cli/codex-n/{name}"),
-                format!("/workspace/home/.codex/{name}"),
+                format!("/workspace/{of}/{name}"),
             )
         });
         assert_eq!(links, wanted);

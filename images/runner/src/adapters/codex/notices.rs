@@ -98,13 +98,14 @@ impl Run {
     }
 
     /// The end of the run, when a tool is used that nobody has looked at. What an interrupt ended is told in any way.
-    fn passed_by(&self, method: &str, params: &Value, item: &Value) -> Option<Fault> {
+    fn passed_by(&mut self, method: &str, params: &Value, item: &Value) -> Option<Fault> {
         if self.interrupted {
             return None;
         }
         match method {
             "hook/completed" => self.gate.hook_ended(params),
-            "item/started" | "item/completed" if is_use(item) => self.gate.passed_by(item),
+            "item/started" if is_use(item) => self.gate.passed_by(item, false),
+            "item/completed" if is_use(item) => self.gate.passed_by(item, true),
             "item/commandExecution/terminalInteraction" => self.gate.typed(params),
             _ => None,
         }

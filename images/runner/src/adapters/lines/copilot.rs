@@ -3,11 +3,12 @@
 mod held;
 
 use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
-use self::held::GATED;
+use self::held::{GATED, Names};
 use super::{LADDER, Run, Talk, add, warning};
 use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::Cli;
@@ -32,7 +33,11 @@ pub(in crate::adapters) const COPILOT: Cli = Cli {
     session_files: |_, _| Vec::new(),
     ladder: LADDER,
     launch: |launch| {
-        let run = Run::new(Copilot::default(), launch.resume.clone());
+        let copilot = Copilot {
+            names: Names::of(launch),
+            ..Copilot::default()
+        };
+        let run = Run::new(copilot, launch.resume.clone());
         (command_line(launch), Box::new(run))
     },
 };
@@ -173,6 +178,9 @@ fn tokens(usage: &Value) -> TokenUsage {
 struct Copilot {
     session: Option<String>,
     calls: Calls,
+    /// Whether it keeps to its tools.
+    names: Names,
+    passed: Option<Fault>,
     usage: BTreeMap<String, TokenUsage>,
     /// Messages and thoughts of which pieces were shown.
     in_pieces: HashSet<String>,
@@ -213,6 +221,8 @@ impl Talk for Copilot {
             "tool.execution_start" => {
                 let input = data.get("arguments").cloned().unwrap_or(Value::Null);
                 let (id, tool) = (text(data, "toolCallId"), text(data, "toolName"));
+                let passed = self.names.begins(id, tool);
+                self.passed = self.passed.take().or(passed);
                 self.calls.start(id, tool, input, events);
             }
             "tool.execution_complete" => self.tool_ended(data, events),
@@ -259,8 +269,13 @@ impl Talk for Copilot {
         Some(Ok(answer))
     }
 
+    fn over(&self) -> Option<Duration> {
+        self.passed.as_ref().map(|_| Duration::ZERO)
+    }
+
     fn fault(&mut self) -> Option<Fault> {
-        self.fault.take()
+        let passed = self.passed.take().or_else(|| self.names.left());
+        passed.or_else(|| self.fault.take())
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
@@ -322,6 +337,9 @@ impl Copilot {
         };
         let output = data.get(part).map_or("", |part| text(part, key)).to_owned();
         let id = text(data, "toolCallId");
+        let failed_with = (status == ToolStatus::Failed).then_some(output.as_str());
+        let passed = self.names.ends(id, failed_with);
+        self.passed = self.passed.take().or(passed);
         self.calls.end(id, output, status, events);
     }
 

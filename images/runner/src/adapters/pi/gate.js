@@ -19,7 +19,10 @@ export default function (pi) {
     const { input } = JSON.parse(said);
     if (input && typeof input === "object" && event.input && typeof event.input === "object") {
       for (const name of Object.keys(event.input)) delete event.input[name];
-      Object.assign(event.input, input);
+      // Not by assignment: what inherits could have setters.
+      for (const [name, value] of Object.entries(input)) {
+        Object.defineProperty(event.input, name, { value, writable: true, enumerable: true, configurable: true });
+      }
     }
   });
 }

@@ -1,8 +1,6 @@
 //! What stands before each use of a tool of pi's, where the Agent says which it may use: an extension of ours, which asks
 //! over the protocol's own dialogs. Nothing is said to the model before the extension has said that it is there.
 
-use std::path::Path;
-
 use protocol::tools::Judgement;
 use serde_json::{Value, json};
 
@@ -10,6 +8,7 @@ use crate::adapter::{Launch, Output};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{flag, parse, text};
 use crate::adapters::guard::{Guard, Held};
+use crate::adapters::own::Own;
 
 /// The extension.
 pub(super) const EXTENSION: &str = include_str!("gate.js");
@@ -25,8 +24,6 @@ const PATHS: [&str; 2] = ["path", "file_path"];
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     guard: Guard<()>,
-    /// The folder of pi's settings, which it reads anew while it runs.
-    settings: String,
     there: bool,
 }
 
@@ -41,11 +38,11 @@ pub(super) enum Frame {
 }
 
 impl Gate {
-    /// For one run.
-    pub(super) fn new(launch: &Launch, settings: &Path) -> Self {
+    /// For one run. No tool is for pi's settings, which it reads anew while it runs.
+    pub(super) fn of(launch: &Launch) -> Self {
+        let guard = Guard::new(launch.tools.clone(), &launch.cwd);
         Self {
-            guard: Guard::new(launch.tools.clone(), &launch.cwd),
-            settings: settings.display().to_string(),
+            guard: guard.without(Own::of(launch, &[])),
             there: false,
         }
     }
@@ -87,9 +84,13 @@ impl Gate {
         };
         let (call, tool) = (text(&said, "call"), text(&said, "tool"));
         let input = said.get("input").cloned().unwrap_or(Value::Null);
+        if inherits(&input) {
+            refuse("an input has no field of the name __proto__", out);
+            return;
+        }
         let now = said.get("cwd").and_then(Value::as_str);
         let judgement = self.guard.judge(call, tool, &input, now);
-        if let Some(why) = self.odd_path(tool, &input) {
+        if let Some(why) = odd_path(tool, &input) {
             refuse(why, out);
             return;
         }
@@ -107,22 +108,6 @@ impl Gate {
                 }
             }
         }
-    }
-
-    /// Why a path of pi's own tools is refused: it stands for another one, or for what pi itself reads.
-    fn odd_path(&self, tool: &str, input: &Value) -> Option<&'static str> {
-        if tool.starts_with("mcp__") {
-            return None;
-        }
-        let paths = PATHS.iter().map(|name| text(input, name));
-        paths.filter(|path| !path.is_empty()).find_map(|path| {
-            let spaced = path.chars().any(|c| c.is_whitespace() && c != ' ');
-            if spaced || path.starts_with(['@', '~']) || path.starts_with("file:") {
-                return Some("write the path as it is: whole, or from the working directory");
-            }
-            let own = path.contains(&self.settings) || path.starts_with("/proc/");
-            own.then_some("this path belongs to the program itself")
-        })
     }
 
     /// The answer for pi, of a question that waits.
@@ -145,6 +130,30 @@ impl Gate {
     }
 }
 
+/// True where something is given as what another thing inherits.
+fn inherits(input: &Value) -> bool {
+    match input {
+        Value::Object(fields) => {
+            (fields.iter()).any(|(name, value)| name == "__proto__" || inherits(value))
+        }
+        Value::Array(values) => values.iter().any(inherits),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Why a path of pi's own tools is refused: it stands for another one.
+fn odd_path(tool: &str, input: &Value) -> Option<&'static str> {
+    if tool.starts_with("mcp__") {
+        return None;
+    }
+    let is_odd = |path: &str| {
+        let spaced = path.chars().any(|c| c.is_whitespace() && c != ' ');
+        spaced || path.starts_with(['@', '~']) || path.starts_with("file:")
+    };
+    let odd = PATHS.iter().any(|name| is_odd(text(input, name)));
+    odd.then_some("write the path as it is: whole, or from the working directory")
+}
+
 fn answer(id: &str, words: &str) -> Vec<u8> {
     line(&json!({"type": "extension_ui_response", "id": id, "value": words}))
 }
@@ -161,8 +170,6 @@ mod tests {
 
     use super::*;
 
-    const SETTINGS: &str = "/run/mooring/cli/pi-1";
-
     fn gate() -> Gate {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let launch = Launch {
@@ -174,7 +181,7 @@ mod tests {
             },
             ..crate::testing::launch()
         };
-        Gate::new(&launch, Path::new(SETTINGS))
+        Gate::of(&launch)
     }
 
     fn ask(id: &str, call: &str, tool: &str, input: &Value) -> Value {
@@ -203,6 +210,22 @@ mod tests {
         assert!(EXTENSION.contains(&format!("notify({THERE:?})")));
         assert!(EXTENSION.contains(&format!("input({MAY_IT:?}, said")));
         assert!(EXTENSION.contains(&format!("answer !== {YES:?}")));
+    }
+
+    /// What an input has of that name would else become what it inherits, and run without being looked at.
+    #[test]
+    fn what_runs_has_no_fields_but_its_own() {
+        assert!(
+            EXTENSION.contains("Object.defineProperty") && !EXTENSION.contains("Object.assign")
+        );
+        let mut gate = gate();
+        for input in [
+            json!({"__proto__": {"path": "docs/a"}}),
+            json!({"path": "src/a", "edits": [{"__proto__": {}}]}),
+        ] {
+            let why = answered(&mut gate, &ask("1", "a", "write", &input));
+            assert!(why.contains("__proto__"), "{why}");
+        }
     }
 
     #[test]
@@ -261,7 +284,6 @@ mod tests {
 
     #[test]
     fn a_path_stands_for_itself_and_for_nothing_of_pis_own() {
-        let inside = format!("{SETTINGS}/auth.json");
         for (tool, path, allowed) in [
             ("write", "src/a", true),
             ("write", "a file", true),
@@ -270,7 +292,13 @@ mod tests {
             ("write", "file:///workspace/work/docs/a", false),
             ("write", "docs\u{a0}a", false),
             ("read", "/proc/self/environ", false),
-            ("write", inside.as_str(), false),
+            ("write", "/run/mooring/cli/pi-1/auth.json", false),
+            ("write", "/run//mooring/./cli/pi-1/auth.json", false),
+            ("write", "/run/mooring/x/../cli/pi-1/auth.json", false),
+            ("write", "../../run/mooring/cli/pi-1/auth.json", false),
+            ("read", "//proc/self/environ", false),
+            ("read", "../../proc/1/environ", false),
+            ("read", "/proc/cpuinfo", true),
             ("mcp__files__write", "@docs/a", true),
         ] {
             let frame = ask("1", "a", tool, &json!({"path": path}));

@@ -136,7 +136,7 @@ fn folder(place: &Place<'_>) -> PathBuf {
 }
 
 /// The same where it is held to its tools: a folder in memory, new for each run, so that nothing in it is of the agent.
-pub(super) fn gated_folder(launch: &Launch) -> PathBuf {
+fn gated_folder(launch: &Launch) -> PathBuf {
     launch.private.join(format!("pi-{}", launch.new_session))
 }
 

@@ -14,6 +14,7 @@ use crate::adapter::Output;
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{flag, list, text};
 use crate::adapters::guard::{Guard, Held};
+use crate::adapters::own::Own;
 
 /// Approvals that are remembered.
 const APPROVED: usize = 16_384;
@@ -44,6 +45,14 @@ impl Gate {
         Self {
             guard: Guard::new(policy, work),
             ..Self::default()
+        }
+    }
+
+    /// The same, and no tool is for what is the CLI's own.
+    pub(in crate::adapters) fn without(self, own: Own) -> Self {
+        Self {
+            guard: self.guard.without(own),
+            ..self
         }
     }
 
