@@ -40,7 +40,7 @@ fn launch() -> Launch {
 fn asks() -> Vec<Value> {
     let uses = [
         ("Bash", json!({"command": "ls"})),
-        ("bash", json!({"command": "apply_patch <<X"})),
+        ("Bash", json!({"command": "apply_patch <<X"})),
         ("Write", json!({"file_path": "a"})),
         ("read", json!({"path": "~/a"})),
         ("apply_patch", json!({"command": "*** Add File: a"})),
@@ -148,35 +148,89 @@ fn there_is_one_result_whatever_is_asked_about_tools() {
     }
 }
 
+/// What becomes of a use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    Yes,
+    No,
+    Ask,
+}
+
+/// What the uses of [`asks`] come to under the policy of [`launch`], in their order.
+fn wanted(provider: &str) -> [Word; 6] {
+    use Word::{Ask, No, Yes};
+    match provider {
+        // A command that applies a patch is one.
+        "codex" => [Ask, No, No, Yes, No, Yes],
+        // A path has to be written as it is.
+        "pi" => [Ask, Ask, No, No, No, Yes],
+        _ => [Ask, Ask, No, Yes, No, Yes],
+    }
+}
+
+/// The use that a line for the program answers, and with what.
+fn answered(line: &[u8]) -> Option<(usize, Word)> {
+    let frame: Value = serde_json::from_slice(line).ok()?;
+    let word = |is_yes| if is_yes { Word::Yes } else { Word::No };
+    if let Some(response) = frame.pointer("/response/response") {
+        let decision = &response["hookSpecificOutput"]["permissionDecision"];
+        let id = frame["response"]["request_id"].as_str()?.parse().ok()?;
+        return Some((id, word(decision != "deny")));
+    }
+    if let Some(content) = frame.pointer("/result/content") {
+        let id = frame["id"].as_u64()?.try_into().ok()?;
+        return Some((id, word(content["answer"] == "yes")));
+    }
+    let id = frame["id"].as_str()?.parse().ok()?;
+    Some((id, word(frame.get("value")? == "yes")))
+}
+
+/// What became of each use.
+fn words(out: &[Output]) -> Vec<(usize, Word)> {
+    let word = |output: &Output| {
+        if let Output::Write(line) = output {
+            return answered(line);
+        }
+        let Output::Ask { id, .. } = output else {
+            return None;
+        };
+        Some((id.trim_matches('"').parse().ok()?, Word::Ask))
+    };
+    out.iter().filter_map(word).collect()
+}
+
 /// What is denied is answered with no, what is neither with yes, and what a person is asked about with what they say.
 #[test]
-fn each_of_them_asks() {
+fn each_use_has_the_answer_that_the_policy_gives() {
     let all: Vec<_> = held().collect();
     assert!(all.len() > 1, "{all:?}");
     for provider in all {
-        let steps: Vec<_> = asks()
-            .iter()
-            .map(|frame| Step::Line(frame.to_string()))
-            .collect();
         // Without those that end a run.
-        let harmless = |step: &Step| !format!("{step:?}").contains("unseen");
-        let steps: Vec<_> = steps
+        let ends = ["unseen", "hook/completed", "terminalInteraction"];
+        let harmless = |frame: &String| !ends.iter().any(|word| frame.contains(word));
+        let asks = asks();
+        let frames = asks.iter().map(Value::to_string).filter(harmless);
+        let mut steps: Vec<_> = frames
+            .collect::<Vec<_>>()
             .into_iter()
-            .filter(|step| {
-                let words = format!("{step:?}");
-                harmless(step)
-                    && !words.contains("hook/completed")
-                    && !words.contains("terminalInteraction")
-            })
+            .map(Step::Line)
             .collect();
         let exit = Exit {
             code: Some(0),
             signal: None,
         };
+        let wanted: Vec<_> = wanted(provider).into_iter().enumerate().collect();
         let out = run(provider, &steps, exit);
-        let asked = out
-            .iter()
-            .any(|output| matches!(output, Output::Ask { .. }));
-        assert!(asked, "{provider}: {out:?}");
+        assert_eq!(words(&out), wanted, "{provider}");
+
+        // A person says yes to one and no to the other.
+        steps.extend([Step::Decide(0, true), Step::Decide(1, false)]);
+        let said = [(0, Word::Yes), (1, Word::No)];
+        let said = said
+            .into_iter()
+            .filter(|(number, _)| wanted[*number].1 == Word::Ask);
+        let out = run(provider, &steps, exit);
+        let wanted: Vec<_> = wanted.iter().copied().chain(said).collect();
+        assert_eq!(words(&out), wanted, "{provider}");
     }
 }

@@ -1,12 +1,17 @@
 //! An agent that prints secrets, forges, and signals.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use protocol::Outcome;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::api::{Api, CREDENTIAL, KEY, TOKEN, said};
 use crate::pod::{Pod, package, skip};
+use crate::programs;
 
 #[tokio::test]
 async fn nothing_that_leaves_holds_a_secret() {
@@ -224,4 +229,54 @@ async fn term_from_outside_of_the_namespace_is_obeyed() {
         api.told().results[0].outcome.class(),
         Some(protocol::FailureClass::PodDeleted)
     );
+}
+
+/// Who answers for the desk lets tools in. It runs as the agent does.
+#[test]
+fn nobody_speaks_for_the_desk() {
+    if !rustix::process::geteuid().is_root() {
+        skip("another user needs root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("mooring-runner");
+    programs::copy(Path::new(env!("CARGO_BIN_EXE_mooring-runner")), &program);
+    let as_agent = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=10001", "--regid=10001", "--clear-groups", "--"]);
+        command
+    };
+    let read = |pid: u32| {
+        let script = "for file in environ maps; do head -c 1 /proc/$1/$file >/dev/null && echo $file; done; \
+                      readlink /proc/$1/fd/0 /proc/$1/fd/1; true";
+        let mut read = as_agent();
+        let output = read
+            .args(["sh", "-c", script, "sh", &pid.to_string()])
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let speaks = |command: &mut Command| {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin
+            .write_all(b"{\"id\": 1, \"method\": \"ping\"}\n")
+            .unwrap();
+        let mut line = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
+        assert!(line.contains('1'), "{line}");
+        let could = read(child.id());
+        drop(stdin);
+        assert!(child.wait().unwrap().success());
+        could
+    };
+    assert_eq!(speaks(as_agent().arg(&program).arg("desk")), "");
+    // Of a program that does nothing about it they can be.
+    assert_ne!(speaks(as_agent().arg("cat")), "");
 }

@@ -35,4 +35,4 @@ through_the_runner!(CODEX);
 family!(CODEX as "custom-app-server");
 asked_for!(CODEX);
 gated!(CODEX);
-gated!(CODEX: a_patch_is_one_whoever_applies_it who_ends_the_one_that_asks_is_ended);
+gated!(CODEX: a_patch_is_one_whoever_applies_it an_image_is_looked_at_as_any_tool_is_used who_ends_the_one_that_asks_is_ended);

@@ -1,6 +1,8 @@
 //! What holds a real program to its Agent's tools, in the hands of the whole runner: what may not be used does nothing, and
 //! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, ensure};
 use protocol::providers::Held;
 use protocol::tools::ToolPolicy;
@@ -23,6 +25,7 @@ macro_rules! gated {
             only_what_is_named_is_asked_about
             what_an_agent_left_undoes_nothing
             what_it_is_given_is_there_all_the_same
+            its_own_settings_are_not_for_its_tools
         );
     };
     ($cli:ident: $($scenario:ident)*) => {
@@ -289,6 +292,43 @@ pub(crate) fn what_an_agent_left_undoes_nothing(lab: &Lab) -> Result<()> {
                 said(&told.events)
             );
         }
+        // Nor any other, of which it is not known that it would be.
+        let all = std::fs::read_dir(&ran)?.map(|entry| Ok(entry?.file_name()));
+        let all = all.collect::<std::io::Result<Vec<_>>>()?;
+        ensure!(!gated || all.is_empty(), "{all:?}");
+    }
+    Ok(())
+}
+
+/// Its settings are read anew while it runs: so none of its tools writes them, by a link neither.
+pub(crate) fn its_own_settings_are_not_for_its_tools(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let settings = Path::new(protocol::paths::PRIVATE).join("settings.json");
+    let settings = pod.at(&settings.to_string_lossy()[1..]);
+    let private = settings.parent().context("a folder")?;
+    std::fs::create_dir_all(pod.at("workspace/work"))?;
+    std::os::unix::fs::symlink(private, pod.at("workspace/work/own"))?;
+    let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: own/settings.json\n+{}\n*** End Patch\nEOF\n";
+    let prompt = match lab.cli.id {
+        "codex" => format!(
+            "do: run {}\ndo: answer Over.\n",
+            serde_json::to_string(patch)?
+        ),
+        _ => "[scenario:own-settings] Go.".to_owned(),
+    };
+    for held in [true, false] {
+        let mut package = task(lab, &prompt);
+        package.agent.tools = idle(lab).filter(|_| held);
+        let (told, ended) = run(&pod, package)?;
+        let how = if held {
+            ToolStatus::Failed
+        } else {
+            ToolStatus::Completed
+        };
+        ended_with(&told, &ended, &[how])?;
+        let output = &results(&told)[0].0;
+        let refused = output.contains("belongs to the agent's program itself");
+        assert_eq!((refused, settings.exists()), (held, !held), "{output}");
     }
     Ok(())
 }
@@ -359,6 +399,33 @@ pub(crate) fn a_patch_is_one_whoever_applies_it(lab: &Lab) -> Result<()> {
         let (told, ended) = run(&pod, package)?;
         ended_with(&told, &ended, &[how])?;
         assert_eq!(pod.at(MADE).exists(), how == ToolStatus::Completed);
+    }
+    Ok(())
+}
+
+/// An image of one pixel.
+const DOT: &[u8] = b"\
+    \x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x01\x00\x00\
+    \x00\x01\x08\x02\x00\x00\x00\x90\x77\x53\xde\x00\x00\x00\x0c\x49\x44\x41\x54\x78\x9c\x63\
+    \x60\x64\x62\x06\x00\x00\x0e\x00\x07\xd7\x6f\xe4\x78\x00\x00\x00\x00\x49\x45\x4e\x44\xae\
+    \x42\x60\x82";
+
+/// A tool of Codex's that is shown in a way of its own.
+pub(crate) fn an_image_is_looked_at_as_any_tool_is_used(lab: &Lab) -> Result<()> {
+    for (deny, how) in [
+        ("nothing", ToolStatus::Completed),
+        ("view_image", ToolStatus::Failed),
+    ] {
+        let pod = pod(lab)?;
+        std::fs::create_dir_all(pod.at("workspace/work"))?;
+        std::fs::write(pod.at("workspace/work/dot.png"), DOT)?;
+        let mut package = task(lab, "[scenario:image] Go.");
+        package.agent.tools = Some(ToolPolicy {
+            deny: words(&[deny]),
+            ..ToolPolicy::default()
+        });
+        let (told, ended) = run(&pod, package)?;
+        ended_with(&told, &ended, &[how])?;
     }
     Ok(())
 }
