@@ -124,6 +124,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["stream disconnected"]),
             Words(&["opencode stream ended"]),
             Words(&["connection closed"]),
+            Words(&["peer closed connection"]),
             Words(&["connection error"]),
             Words(&["connection dropped"]),
             Words(&["mid-response"]),
@@ -409,6 +410,10 @@ mod tests {
                 C::ProviderNetwork,
             ),
             ("the turn failed: terminated", C::ProviderNetwork),
+            (
+                "peer closed connection without sending complete message body (incomplete chunked read)",
+                C::ProviderNetwork,
+            ),
             (
                 "The provider rejected the prompt as too long, but automatic recovery could not reduce it.",
                 C::ContextOverflow,

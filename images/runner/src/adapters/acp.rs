@@ -179,7 +179,11 @@ mod tests {
             "grok --no-auto-update agent --always-approve stdio",
             "grok --no-auto-update agent --always-approve --extra 1 stdio",
         ),
-        (QWENPAW, "qwenpaw acp", "qwenpaw acp --extra 1"),
+        (
+            QWENPAW,
+            "qwenpaw acp --local-diagnostics",
+            "qwenpaw acp --local-diagnostics --extra 1",
+        ),
         (MCODE, "mcode acp", "mcode acp --extra 1"),
         (DIM, "dim acp", "dim acp --extra 1"),
         (ZEROCLAW, "zeroclaw acp", "zeroclaw acp --extra 1"),

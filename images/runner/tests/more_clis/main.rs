@@ -33,6 +33,7 @@ mod opencode;
 mod pod;
 mod qoder;
 mod qwen;
+mod qwenpaw;
 mod reasonix;
 #[path = "../real/record.rs"]
 mod record;

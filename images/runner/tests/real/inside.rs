@@ -17,7 +17,7 @@ impl Cli {
     pub(crate) fn counted(self, (input, output, cached): (u64, u64, u64)) -> (u64, u64, u64) {
         match self.id {
             // It tells no tokens of the cache.
-            "gemini" => (input + cached, output, 0),
+            "gemini" | "qwenpaw" => (input + cached, output, 0),
             _ => (input, output, cached),
         }
     }

@@ -137,6 +137,23 @@ fn reasonix() -> Vec<Case> {
     cases
 }
 
+fn qwenpaw() -> Vec<Case> {
+    let ok = |name| of("qwenpaw", "qwenpaw", name);
+    let failed = |name, class| Case {
+        class: Some(class),
+        ..ok(name)
+    };
+    let mut cases = common("qwenpaw", C::ContextOverflow);
+    cases.extend([
+        ok("mcp"),
+        ok("shell-fails"),
+        failed("http-404", C::ModelNotFound),
+        failed("http-quota", C::ProviderQuota),
+        resumed("qwenpaw", "resume-same-cwd", TOLD),
+    ]);
+    cases
+}
+
 fn claude_agent() -> Vec<Case> {
     let provider = "claude-agent-acp";
     let mut cases = common(provider, C::ContextOverflow);
@@ -227,6 +244,7 @@ pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
         ("kimi", kimi()),
         ("vibe", vibe()),
         ("hermes", hermes()),
+        ("qwenpaw", qwenpaw()),
         ("reasonix", reasonix()),
         ("claude-agent-acp", claude_agent()),
         ("codex-acp", codex_acp()),
@@ -278,6 +296,8 @@ fn usage_is_that_of_the_turn() {
             (1240, 12, 300, 0),
         ),
         ("reasonix", "shell", "scripted/scripted-1", (200, 40, 0, 0)),
+        ("qwenpaw", "text", "scripted-1", (1540, 12, 0, 0)),
+        ("qwenpaw", "shell", "scripted-1", (200, 40, 0, 0)),
     ] {
         let out = find(folder, name).replay();
         let usage = &result(&out).usage;

@@ -45,6 +45,8 @@ pub(crate) enum Usage {
     Meta,
     /// In a notice of its own.
     Notice,
+    /// In the `_meta` of words without any, with the model.
+    Words,
 }
 
 /// How a remark is taken.
@@ -160,9 +162,10 @@ pub(crate) const AGENTS: &[Agent] = &[
     Agent {
         name: "qwenpaw",
         version: "2.2.2",
+        first: &["acp", "--local-diagnostics"],
         unknown: None,
         needs: &[("mode", "bypassPermissions")],
-        usage: Usage::None,
+        usage: Usage::Words,
         ends: false,
         ..USUAL
     },

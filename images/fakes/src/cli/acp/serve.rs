@@ -228,14 +228,22 @@ impl Server<'_> {
         match (&self.conversation, self.agent.unknown) {
             (Some(conversation), _) => {
                 self.tell_again(conversation)?;
-                Ok(Ok(self.session()))
+                Ok(Ok(self.loaded()))
             }
             (None, Some((code, words))) => Ok(Err((code, format!("{words}{id}")))),
             (None, None) => {
                 self.conversation = Conversation::open(self.agent.name, None, id)?;
-                Ok(Ok(self.session()))
+                Ok(Ok(self.loaded()))
             }
         }
+    }
+
+    /// The same of one that goes on; some say nothing of it then.
+    fn loaded(&self) -> Value {
+        if self.agent.name == "qwenpaw" {
+            return json!({});
+        }
+        self.session()
     }
 
     /// How often it is still held is written into a file by a test.

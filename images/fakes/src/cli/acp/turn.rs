@@ -68,6 +68,18 @@ impl<'a> Turn<'a> {
         self.conversation.add(prompt)?;
         match self.steps(prompt)? {
             End::Exit(code) => return Ok(Some(code)),
+            End::Error(words) if self.agent.name == "qwenpaw" => {
+                // It says why in words of its own, and refuses the prompt without any.
+                self.update(
+                    "agent_message_chunk",
+                    json!({
+                        "content": {"type": "text", "text": format!("Error: {words}")},
+                        "_meta": {"qwenpaw.error": true},
+                    }),
+                )?;
+                let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "QwenPaw runtime failed"}});
+                write(&json!({"jsonrpc": "2.0", "id": self.id, "error": error}))?;
+            }
             End::Error(words) => {
                 let error = json!({"code": -32603, "message": "Internal error", "data": words});
                 write(&json!({"jsonrpc": "2.0", "id": self.id, "error": error}))?;
@@ -269,6 +281,13 @@ impl<'a> Turn<'a> {
         match self.agent.usage {
             Usage::None => {}
             Usage::Answer => result["usage"] = usage,
+            Usage::Words => self.update(
+                "agent_message_chunk",
+                json!({
+                    "content": {"type": "text", "text": ""},
+                    "_meta": {"usage": {"inputTokens": 100, "outputTokens": 20, "totalTokens": 120, "model": "fake-model"}},
+                }),
+            )?,
             Usage::Meta => result["_meta"] = json!({"usage": usage, "modelId": "fake-model"}),
             Usage::Notice => write(&json!({
                 "jsonrpc": "2.0", "method": "_reasonix.io/session/status_update", "params": {

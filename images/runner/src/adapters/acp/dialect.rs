@@ -90,6 +90,8 @@ pub(super) struct Dialect {
     pub(super) overflow: &'static [&'static str],
     /// True when it tells some failures of the provider on stderr only.
     pub(super) fails_on_stderr: bool,
+    /// True when it refuses a prompt in words that say nothing, and a notice before them says why.
+    pub(super) fails_in_notices: bool,
     /// True when only the ends of a turn that the protocol names are no failure.
     pub(super) only_known_ends: bool,
     /// True for the title and the input of a tool whose success means that the work is done, whatever comes after it.
@@ -161,6 +163,8 @@ pub(super) enum Model {
     Flag(&'static str),
     /// In the session, by whichever of the two ways it offers.
     InSession,
+    /// The same, and by its id also where the session does not say which there are.
+    Unasked,
     /// Named when the session is opened, and set in it where it then runs with another.
     WhenOpened,
 }
@@ -185,6 +189,8 @@ pub(super) enum Scope {
     Conversation,
     /// The turn, told again and again by a notice of its own.
     Notice,
+    /// Each answer of the model, told once behind its words.
+    Answer,
 }
 
 /// An agent without differences.
@@ -227,6 +233,7 @@ pub(super) const BASE: Dialect = Dialect {
     is_notice: |_| false,
     overflow: &[],
     fails_on_stderr: false,
+    fails_in_notices: false,
     only_known_ends: false,
     is_goal: |_, _| false,
     refuses_when_done: &[],

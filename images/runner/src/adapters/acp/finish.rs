@@ -7,6 +7,7 @@ use super::verdict;
 use crate::adapter::{Exit, Output, ResumeOutcome};
 use crate::adapters::ending::{Ending, Fault, Judgement, resume_outcome};
 use crate::adapters::frame::text;
+use crate::adapters::json_rpc::Refusal;
 use crate::classify;
 
 impl Run {
@@ -80,11 +81,19 @@ impl Run {
             Some(Err(refusal)) if self.is_done_all_the_same(&refusal.words) => {
                 Ok(self.updates.answer().to_owned())
             }
-            Some(Err(refusal)) if !self.interrupted => {
-                Err(verdict::of_refusal(&refusal, "the turn failed"))
-            }
+            Some(Err(refusal)) if !self.interrupted => Err(self.refused(&refusal)),
             Some(Err(_)) | None => Err(Fault::no_result(id, self.interrupted)),
         }
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Fault {
+        const WHAT: &str = "the turn failed";
+        let notices = self.updates.notices();
+        if !self.dialect.fails_in_notices || notices.is_empty() {
+            return verdict::of_refusal(refusal, WHAT);
+        }
+        let class = classify::classify_or(notices, FailureClass::ProviderServerError);
+        Fault::new(class, format!("{WHAT}: {notices}"))
     }
 
     /// The work was done, whatever the agent says after it.

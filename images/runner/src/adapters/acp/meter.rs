@@ -66,6 +66,16 @@ impl Meter {
         }
     }
 
+    /// What is told behind the words of one answer of the model; see [`Scope::Answer`].
+    pub(super) fn words(&mut self, update: &Value) {
+        let meta = update.get("_meta").unwrap_or(&Value::Null);
+        let Some(usage) = meta.get("usage").filter(|usage| usage.is_object()) else {
+            return;
+        };
+        self.model(text(usage, "model"));
+        self.turn = self.turn.plus(Snapshot::read(usage));
+    }
+
     /// A notice that tells the tokens of the turn so far; the one with the highest number holds. What is told before
     /// the turn is of an earlier one.
     pub(super) fn status(&mut self, params: &Value, begun: bool) {
@@ -111,9 +121,8 @@ impl Meter {
     /// The tokens of the turn by model; nothing where nothing is known.
     pub(super) fn total(&self) -> BTreeMap<String, TokenUsage> {
         let turn = match (self.scope, self.resumed, self.before) {
-            (Scope::Turn | Scope::Notice, _, _) | (Scope::Conversation, false, _) => {
-                Some(self.turn)
-            }
+            (Scope::Turn | Scope::Notice | Scope::Answer, _, _)
+            | (Scope::Conversation, false, _) => Some(self.turn),
             (Scope::Conversation, true, before) => {
                 before.and_then(|before| self.turn.minus(before))
             }
@@ -193,6 +202,21 @@ impl Snapshot {
             read: self.read.max(other.read),
             written: self.written.max(other.written),
             total: self.total.max(other.total),
+        }
+    }
+
+    /// The sum; what neither knows is not known.
+    fn plus(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.saturating_add(other)),
+            (one, other) => one.or(other),
+        };
+        Self {
+            input: sum(self.input, other.input),
+            output: sum(self.output, other.output),
+            read: sum(self.read, other.read),
+            written: sum(self.written, other.written),
+            total: sum(self.total, other.total),
         }
     }
 
@@ -293,6 +317,18 @@ mod tests {
         assert_eq!(told(true, None), []);
         assert_eq!(told(true, Some(json!({}))), []);
         assert_eq!(told(true, Some(json!({"promptTokens": 9999}))), []);
+    }
+
+    #[test]
+    fn answers_that_are_told_one_by_one_are_added_up() {
+        let mut meter = Meter::new(Scope::Answer, true);
+        meter.words(&json!({"content": {"text": "Hm."}}));
+        assert_eq!(counted(&meter), []);
+        for (input, output) in [(550, 30), (600, 10)] {
+            let usage = json!({"inputTokens": input, "outputTokens": output, "totalTokens": input + output, "model": "m"});
+            meter.words(&json!({"_meta": {"usage": usage}}));
+        }
+        assert_eq!(counted(&meter), [("m".to_owned(), [1150, 40, 0, 0])]);
     }
 
     #[test]

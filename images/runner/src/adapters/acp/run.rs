@@ -379,6 +379,9 @@ impl Run {
         if !self.is_ours(params) {
             return;
         }
+        if self.dialect.usage == Scope::Answer && self.prompted {
+            self.meter.words(update);
+        }
         let mut events = Vec::new();
         if self.updates.update(self.dialect, update, &mut events) {
             self.begin(out);

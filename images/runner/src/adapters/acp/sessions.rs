@@ -61,6 +61,9 @@ pub(super) fn steps(
     steps.extend(choices.filter_map(|choice| choose(choice, id, opened)));
     match (dialect.model, &launch.model) {
         (Model::InSession, Some(wanted)) => steps.extend(model(wanted, id, opened)?),
+        (Model::Unasked, Some(wanted)) => {
+            steps.extend(model(wanted, id, opened).unwrap_or_else(|_| Some(by_id(wanted, id))));
+        }
         // It was named already; where there is no choice that has to do.
         (Model::WhenOpened, Some(wanted)) => {
             steps.extend(model(wanted, id, opened).unwrap_or_default());
@@ -145,21 +148,22 @@ fn choose(choice: &Choice, id: &str, opened: &Value) -> Option<Step> {
     })
 }
 
+fn by_id(wanted: &str, id: &str) -> Step {
+    Step {
+        need: Need::Model,
+        what: format!("the model {wanted}"),
+        method: "session/set_model",
+        params: json!({"sessionId": id, "modelId": wanted}),
+    }
+}
+
 fn model(wanted: &str, id: &str, opened: &Value) -> Result<Option<Step>, String> {
     let models = opened.get("models").filter(|models| !models.is_null());
     let option = option(opened, "model");
-    let step = |method, params| Step {
-        need: Need::Model,
-        what: format!("the model {wanted}"),
-        method,
-        params,
-    };
-    let by_option = |option| step("session/set_config_option", set_option(id, option, wanted));
-    let by_id = || {
-        step(
-            "session/set_model",
-            json!({"sessionId": id, "modelId": wanted}),
-        )
+    let by_option = |option| Step {
+        method: "session/set_config_option",
+        params: set_option(id, option, wanted),
+        ..by_id(wanted, id)
     };
     let has = |option: &&Value| {
         list(option, "options")
@@ -174,7 +178,7 @@ fn model(wanted: &str, id: &str, opened: &Value) -> Result<Option<Step>, String>
     match (option.filter(has), models, option) {
         (Some(option), _, _) => Ok(Some(by_option(option))),
         // It may know more than it lists.
-        (None, Some(_), _) => Ok(Some(by_id())),
+        (None, Some(_), _) => Ok(Some(by_id(wanted, id))),
         (None, None, Some(option)) => Ok(Some(by_option(option))),
         (None, None, None) => Err(format!(
             "the agent offers no choice of a model, so it cannot be {wanted}: set it in the Runtime and take it out of the Agent"

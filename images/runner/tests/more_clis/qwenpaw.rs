@@ -1,0 +1,58 @@
+//! `QwenPaw`.
+
+use crate::lab::Cli;
+use crate::scenarios::scenarios;
+use crate::whole::through_the_runner;
+
+/// The provider is given in the program's own files. One that is given by variables makes it keep no conversation.
+const QWENPAW: Cli = Cli {
+    id: "qwenpaw",
+    args: &[],
+    env: &[],
+    files: &[
+        (
+            ".qwenpaw.secret/providers/custom/scripted.json",
+            r#"{
+  "id": "scripted",
+  "name": "scripted",
+  "base_url": "http://127.0.0.1:8080/v1",
+  "api_key": "any",
+  "is_custom": true,
+  "chat_model": "OpenAIChatModel",
+  "extra_models": [{"id": "scripted-1", "name": "scripted-1"}]
+}"#,
+        ),
+        (
+            ".qwenpaw.secret/providers/active_model.json",
+            r#"{"provider_id": "scripted", "model": "scripted-1"}"#,
+        ),
+    ],
+    uses: None,
+    model: Some("scripted-1"),
+    // It counts those of the cache as any other.
+    tokens: Some((1540, 12, 0)),
+    has_files: true,
+    in_pieces: true,
+    acp: true,
+};
+
+// It takes a quarter of a minute to begin and some seconds to leave; it takes a conversation of any name as one that it knows; the
+// skills that lie in its folder it leaves switched off; it ends an answer that hangs by itself, after 30 s;
+// and its client of MCP over HTTP begins with a call that the server here answers with nothing.
+scenarios!(QWENPAW:
+    it_thinks_before_it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+);
+through_the_runner!(QWENPAW:
+    tools_are_told_one_by_one_and_every_token_counts
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    flags_of_ours_are_left_out
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+    a_spent_quota_has_its_class
+);
