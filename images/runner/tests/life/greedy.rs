@@ -30,6 +30,12 @@ fn task(prompt: &str, session: Option<&ProviderSession>) -> Package {
     package
 }
 
+/// The task, done by the program at this place.
+fn with(agent: &Path, mut task: Package) -> Package {
+    task.runtime.command = vec![agent.to_str().unwrap().to_owned()];
+    task
+}
+
 async fn run(pod: &Pod, before: &[&str], package: Package) -> (Told, TaskResult) {
     let api = Api::serve(package).await;
     let ended = pod.start_with(&api, before).end().await;
@@ -239,8 +245,9 @@ async fn one_that_leaves_nobody_a_process_ends_with_its_turn() {
     if !is_root("another user needs root") {
         return;
     }
-    let pod = Pod::new();
-    own(&pod, "10002:10002");
+    let mut pod = Pod::new();
+    let agent = pod.give(10002);
+    let task = |prompt, session| with(&agent, task(prompt, session));
     let fork = "perl -e 'while (defined(my $pid = fork)) { next if $pid; $SIG{TERM} = \"IGNORE\"; sleep 600; exit } \
                 print \"no more: $!\\n\"' 2>&1 < /dev/null";
     let script = format!("remember: lantern\ndo: run {fork} | head -n 1\ndo: answer Full.");
@@ -255,13 +262,6 @@ async fn one_that_leaves_nobody_a_process_ends_with_its_turn() {
     assert!(!words.contains("cannot be ended"), "{words}");
     let next = task("do: recall", result.provider_session.as_ref());
     assert_eq!(run(&pod, &LIMITED, next).await.1.output, "lantern");
-}
-
-/// Gives a pod's folder to a user.
-fn own(pod: &Pod, user: &str) {
-    let mut chown = Command::new("chown");
-    let owned = chown.args(["-R", user]).arg(pod.at("")).status();
-    assert!(owned.unwrap().success());
 }
 
 /// As in a pod: the runner is the first process, and everything runs as one ordinary user.
@@ -287,7 +287,7 @@ async fn nothing_of_the_runner_can_be_read_through_proc() {
     }
     let mut pod = Pod::new();
     pod.variables = vec![("API_KEY".into(), "sk-live-0123456789".into())];
-    own(&pod, "10001:10001");
+    let agent = pod.give(10001);
     // Of the program that drives the tool all of it can be read, so what is refused is refused for the runner's sake.
     let read = "for pid in 1 $PPID; do for file in mem environ maps auxv stack fd map_files; do \
                 if [ -d /proc/$pid/$file ]; then ls /proc/$pid/$file; else head -c 1 /proc/$pid/$file; fi \
@@ -295,7 +295,7 @@ async fn nothing_of_the_runner_can_be_read_through_proc() {
     let attach = "for pid in 1 $PPID; do perl -e 'my $r = syscall(101, 0x4206, $ARGV[0] + 0, 0, 0); \
                   print \"seize $ARGV[1]: \", ($r == 0 ? \"done\" : $!), \"\\n\"' $pid $([ $pid = 1 ] && echo runner || echo own); done";
     let script = format!("do: run {read}\ndo: run {attach}\ndo: answer Tried.");
-    let (told, result) = run(&pod, &AS_IN_A_POD, task(&script, None)).await;
+    let (told, result) = run(&pod, &AS_IN_A_POD, with(&agent, task(&script, None))).await;
     assert_eq!(result.output, "Tried.");
     let words = said(&told.events);
     for file in ["mem", "environ", "maps", "auxv", "stack", "fd", "map_files"] {

@@ -1,5 +1,6 @@
 //! A pod in a directory: its volume, its Secret, and the runner as its process.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::api::{Api, KEY, TOKEN};
+use crate::programs;
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -22,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 pub(crate) struct Pod {
     root: tempfile::TempDir,
     pub(crate) variables: Vec<(String, String)>,
+    /// The runner's program.
+    runner: PathBuf,
 }
 
 /// A runner at work.
@@ -48,11 +52,30 @@ impl Pod {
         Self {
             root,
             variables: Vec::new(),
+            runner: env!("CARGO_BIN_EXE_mooring-runner").into(),
         }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
+    }
+
+    /// Gives the pod to a user, with programs of its own: where they were built only root may get to. The stand-in for
+    /// an agent is what this returns.
+    pub(crate) fn give(&mut self, user: u32) -> PathBuf {
+        let bring = |program: &Path| {
+            let brought = self.at(program.file_name().unwrap().to_str().unwrap());
+            programs::copy(program, &brought);
+            brought
+        };
+        let agent = bring(Path::new(fake()));
+        self.runner = bring(&self.runner);
+        let mut chown = std::process::Command::new("chown");
+        let given = chown
+            .args(["-R", &format!("{user}:{user}")])
+            .arg(self.at(""));
+        assert!(given.status().unwrap().success());
+        agent
     }
 
     /// Starts the runner.
@@ -63,10 +86,10 @@ impl Pod {
     /// Starts the runner behind another program.
     pub(crate) fn start_with(&self, api: &Api, before: &[&str]) -> Running {
         fs::write(self.at("run/secrets/mooring/ca.crt"), &api.ca).unwrap();
-        let runner = env!("CARGO_BIN_EXE_mooring-runner");
-        let line: Vec<_> = before.iter().copied().chain([runner, "run"]).collect();
-        let child = Command::new(line[0])
-            .args(&line[1..])
+        let before = before.iter().map(OsStr::new);
+        let mut line = before.chain([self.runner.as_os_str(), OsStr::new("run")]);
+        let child = Command::new(line.next().unwrap())
+            .args(line)
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("MOORING_API", &api.url)
