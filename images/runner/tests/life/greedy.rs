@@ -11,7 +11,8 @@ use protocol::{
 };
 
 use crate::api::{Api, Told, said};
-use crate::pod::{Pod, package, skip};
+use crate::pod::{Pod, fake, package, skip};
+use crate::programs;
 
 fn is_root(why: &str) -> bool {
     let is_root = rustix::process::geteuid().is_root();
@@ -28,6 +29,24 @@ fn task(prompt: &str, session: Option<&ProviderSession>) -> Package {
     package.session.has_past = session.is_some();
     package.session.volume = Evidence::yes("the claim has the same UID");
     package
+}
+
+/// Gives a pod to a user, with programs of its own: where they were built perhaps only root gets to. The stand-in for
+/// an agent is what this returns.
+fn give(pod: &mut Pod, user: u32) -> PathBuf {
+    let bring = |program: &Path| {
+        let brought = pod.at(program.file_name().unwrap().to_str().unwrap());
+        programs::copy(program, &brought);
+        brought
+    };
+    let (agent, runner) = (bring(Path::new(fake())), bring(&pod.runner));
+    pod.runner = runner;
+    let mut chown = Command::new("chown");
+    let given = chown
+        .args(["-R", &format!("{user}:{user}")])
+        .arg(pod.at(""));
+    assert!(given.status().unwrap().success());
+    agent
 }
 
 /// The task, done by the program at this place.
@@ -246,7 +265,7 @@ async fn one_that_leaves_nobody_a_process_ends_with_its_turn() {
         return;
     }
     let mut pod = Pod::new();
-    let agent = pod.give(10002);
+    let agent = give(&mut pod, 10002);
     let task = |prompt, session| with(&agent, task(prompt, session));
     let fork = "perl -e 'while (defined(my $pid = fork)) { next if $pid; $SIG{TERM} = \"IGNORE\"; sleep 600; exit } \
                 print \"no more: $!\\n\"' 2>&1 < /dev/null";
@@ -287,7 +306,7 @@ async fn nothing_of_the_runner_can_be_read_through_proc() {
     }
     let mut pod = Pod::new();
     pod.variables = vec![("API_KEY".into(), "sk-live-0123456789".into())];
-    let agent = pod.give(10001);
+    let agent = give(&mut pod, 10001);
     // Of the program that drives the tool all of it can be read, so what is refused is refused for the runner's sake.
     let read = "for pid in 1 $PPID; do for file in mem environ maps auxv stack fd map_files; do \
                 if [ -d /proc/$pid/$file ]; then ls /proc/$pid/$file; else head -c 1 /proc/$pid/$file; fi \

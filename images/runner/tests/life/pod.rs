@@ -16,7 +16,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::api::{Api, KEY, TOKEN};
-use crate::programs;
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -25,7 +24,7 @@ pub(crate) struct Pod {
     root: tempfile::TempDir,
     pub(crate) variables: Vec<(String, String)>,
     /// The runner's program.
-    runner: PathBuf,
+    pub(crate) runner: PathBuf,
 }
 
 /// A runner at work.
@@ -58,24 +57,6 @@ impl Pod {
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
-    }
-
-    /// Gives the pod to a user, with programs of its own: where they were built only root may get to. The stand-in for
-    /// an agent is what this returns.
-    pub(crate) fn give(&mut self, user: u32) -> PathBuf {
-        let bring = |program: &Path| {
-            let brought = self.at(program.file_name().unwrap().to_str().unwrap());
-            programs::copy(program, &brought);
-            brought
-        };
-        let agent = bring(Path::new(fake()));
-        self.runner = bring(&self.runner);
-        let mut chown = std::process::Command::new("chown");
-        let given = chown
-            .args(["-R", &format!("{user}:{user}")])
-            .arg(self.at(""));
-        assert!(given.status().unwrap().success());
-        agent
     }
 
     /// Starts the runner.
