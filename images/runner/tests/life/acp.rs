@@ -7,11 +7,11 @@ use protocol::board::{Author, AuthorKind};
 use protocol::runner::CommandKind;
 use protocol::{
     Answer, CommentId, EndReason, EventBody, FailureClass, Outcome, Package, ProviderSession,
-    SessionPolicy, TaskResult, TokenUsage, ToolStatus,
+    SessionPolicy, TokenUsage, ToolStatus,
 };
 use rustix::process::Signal;
 
-use crate::api::{Api, Told, said};
+use crate::api::{Api, said};
 use crate::pod::{Pod, fake, package};
 
 const ACP: [&str; 11] = [
@@ -61,21 +61,11 @@ fn gone(provider: &str) -> ProviderSession {
     }
 }
 
-async fn run(pod: &Pod, package: Package) -> (Told, TaskResult) {
-    let api = Api::serve(package).await;
-    let ended = pod.run(&api).await;
-    assert_eq!(ended.code, Some(0), "{}", ended.log);
-    let told = api.told();
-    assert_eq!(told.results.len(), 1, "exactly one result");
-    let result = told.results[0].clone();
-    (told, result)
-}
-
 #[tokio::test]
 async fn a_turn_is_told_from_start_to_end() {
     const SCRIPT: &str = "do: think Hm.\ndo: run echo scripted-42\ndo: run echo broken; exit 3\ndo: answer All is well.";
     for provider in all() {
-        let (told, result) = run(&Pod::new(), task(provider, SCRIPT)).await;
+        let (told, result) = Pod::new().tell(task(provider, SCRIPT)).await;
         assert_eq!(result.outcome, Outcome::Succeeded, "{provider}: {result:?}");
         assert_eq!(result.output, "All is well.", "{provider}");
         assert_eq!(result.provider_session.unwrap().provider, provider);
@@ -133,11 +123,13 @@ async fn a_turn_is_told_from_start_to_end() {
 async fn the_next_run_goes_on_with_the_conversation() {
     for provider in all() {
         let pod = Pod::new();
-        let (_, first) = run(&pod, task(provider, "remember: lantern\ndo: answer Noted.")).await;
+        let (_, first) = pod
+            .tell(task(provider, "remember: lantern\ndo: answer Noted."))
+            .await;
         let session = first.provider_session.unwrap();
         let mut next = resumed(provider, "do: recall", &session);
         next.session.policy = SessionPolicy::Require;
-        let (told, second) = run(&pod, next).await;
+        let (told, second) = pod.tell(next).await;
         assert_eq!(second.output, "lantern", "{provider}");
         assert_eq!(second.provider_session, Some(session), "{provider}");
         assert_eq!(second.resumed.provider.answer, Answer::Yes, "{provider}");
@@ -151,7 +143,7 @@ async fn a_conversation_that_is_not_known_is_begun_anew() {
     // QwenPaw takes any, so that nobody can tell.
     for provider in all().filter(|provider| *provider != "qwenpaw") {
         let asked = resumed(provider, "do: answer Here.", &gone(provider));
-        let (told, result) = run(&Pod::new(), asked).await;
+        let (told, result) = Pod::new().tell(asked).await;
         assert_eq!(
             result.outcome,
             Outcome::Succeeded,
@@ -171,7 +163,7 @@ async fn failures_have_their_class() {
             ("do: fail 401 Unauthorized", FailureClass::ProviderAuth),
             ("do: answer Soon.\ndo: crash 3", FailureClass::CliCrashed),
         ] {
-            let (_, result) = run(&Pod::new(), task(provider, script)).await;
+            let (_, result) = Pod::new().tell(task(provider, script)).await;
             assert_eq!(
                 result.outcome.class(),
                 Some(class),
@@ -187,7 +179,7 @@ async fn without_a_login_there_is_no_turn() {
     for provider in ACP {
         let mut pod = Pod::new();
         pod.variables = vec![("FAKE_NO_LOGIN".to_owned(), "1".to_owned())];
-        let (_, result) = run(&pod, task(provider, "do: answer Here.")).await;
+        let (_, result) = pod.tell(task(provider, "do: answer Here.")).await;
         let class = result.outcome.class();
         assert_eq!(
             class,
@@ -228,11 +220,11 @@ async fn a_conversation_that_is_held_is_waited_for() {
         for (times, class) in [("1", None), ("9", Some(FailureClass::PrepareFailed))] {
             let mut pod = Pod::new();
             let first = task(provider, "remember: lantern\ndo: answer Noted.");
-            let session = run(&pod, first).await.1.provider_session.unwrap();
+            let session = pod.tell(first).await.1.provider_session.unwrap();
             let held = pod.at("held");
             std::fs::write(&held, times).unwrap();
             pod.variables = vec![("FAKE_HELD".to_owned(), held.display().to_string())];
-            let (_, result) = run(&pod, resumed(provider, "do: recall", &session)).await;
+            let (_, result) = pod.tell(resumed(provider, "do: recall", &session)).await;
             assert_eq!(
                 result.outcome.class(),
                 class,
@@ -254,7 +246,9 @@ async fn a_conversation_that_is_held_is_waited_for() {
 #[tokio::test]
 async fn a_question_to_a_person_ends_the_turn() {
     for provider in ["reasonix", "zeroclaw"] {
-        let (told, result) = run(&Pod::new(), task(provider, "do: run ask Which one?")).await;
+        let (told, result) = Pod::new()
+            .tell(task(provider, "do: run ask Which one?"))
+            .await;
         let class = result.outcome.class();
         assert_eq!(
             class,
@@ -273,10 +267,10 @@ async fn a_question_to_a_person_ends_the_turn() {
 async fn last_words_that_fail_do_not_undo_what_kiro_has_done() {
     const WORDS: &str = "do: fail Kiro failed to generate a response";
     let done = format!("do: answer It is done.\ndo: run goal_complete\n{WORDS}");
-    let (_, result) = run(&Pod::new(), task("kiro", &done)).await;
+    let (_, result) = Pod::new().tell(task("kiro", &done)).await;
     assert_eq!(result.outcome, Outcome::Succeeded, "{result:?}");
     assert_eq!(result.output, "It is done.");
-    let (_, result) = run(&Pod::new(), task("kiro", WORDS)).await;
+    let (_, result) = Pod::new().tell(task("kiro", WORDS)).await;
     assert_eq!(
         result.outcome.class(),
         Some(FailureClass::ProviderServerError)
@@ -288,7 +282,7 @@ async fn last_words_that_fail_do_not_undo_what_kiro_has_done() {
 async fn who_reads_no_file_is_told_all_the_same() {
     for (provider, told) in [("traecli", true), ("qwenpaw", true), ("kiro", false)] {
         let pod = Pod::new();
-        let (_, result) = run(&pod, task(provider, "do: answer Here.")).await;
+        let (_, result) = pod.tell(task(provider, "do: answer Here.")).await;
         let session = result.provider_session.unwrap().id;
         let file = pod.at(&format!("workspace/home/.fake-{provider}/{session}"));
         let prompt = std::fs::read_to_string(file).unwrap();

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use protocol::{
     Answer, EventBody, FailureClass, McpPlace, McpServer, Outcome, Package, ProviderSession,
-    SessionPolicy, TaskResult, TokenUsage, ToolStatus,
+    SessionPolicy, TokenUsage, ToolStatus,
 };
 
-use crate::api::{Api, Told, said};
+use crate::api::said;
 use crate::pod::{Pod, fake, package};
 use crate::programs;
 
@@ -39,22 +39,12 @@ fn task(pod: &Pod, driver: &str, stand_in: Option<&str>, prompt: &str) -> Packag
     package
 }
 
-async fn run(pod: &Pod, package: Package) -> (Told, TaskResult) {
-    let api = Api::serve(package).await;
-    let ended = pod.run(&api).await;
-    assert_eq!(ended.code, Some(0), "{}", ended.log);
-    let told = api.told();
-    assert_eq!(told.results.len(), 1, "exactly one result");
-    let result = told.results[0].clone();
-    (told, result)
-}
-
 #[tokio::test]
 async fn a_turn_of_each_family_is_told_from_start_to_end() {
     const SCRIPT: &str = "do: think Hm.\ndo: run echo scripted-42\ndo: run echo broken; exit 3\ndo: answer All is well.";
     for (driver, stand_in) in FAMILIES {
         let pod = Pod::new();
-        let (told, result) = run(&pod, task(&pod, driver, stand_in, SCRIPT)).await;
+        let (told, result) = pod.tell(task(&pod, driver, stand_in, SCRIPT)).await;
         assert_eq!(
             result.outcome,
             Outcome::Succeeded,
@@ -107,12 +97,12 @@ async fn a_conversation_of_each_family_goes_on_and_one_that_is_gone_is_begun_ane
             stand_in,
             "remember: lantern\ndo: answer Noted.",
         );
-        let session = run(&pod, first).await.1.provider_session.unwrap();
+        let session = pod.tell(first).await.1.provider_session.unwrap();
         let mut next = task(&pod, driver, stand_in, "do: recall");
         next.session.policy = SessionPolicy::Require;
         next.session.resume = Some(session.clone());
         next.session.has_past = true;
-        let (_, second) = run(&pod, next).await;
+        let (_, second) = pod.tell(next).await;
         assert_eq!(second.output, "lantern", "{driver}: {second:?}");
         assert_eq!(second.provider_session, Some(session), "{driver}");
         assert_eq!(second.resumed.provider.answer, Answer::Yes, "{driver}");
@@ -123,7 +113,7 @@ async fn a_conversation_of_each_family_goes_on_and_one_that_is_gone_is_begun_ane
             provider: driver.to_owned(),
             id: "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978".to_owned(),
         });
-        let (_, result) = run(&pod, lost).await;
+        let (_, result) = pod.tell(lost).await;
         assert_eq!(result.output, "nothing", "{driver}: {result:?}");
         assert_eq!(result.retired_sessions.len(), 1, "{driver}");
         assert_eq!(result.resumed.provider.answer, Answer::No, "{driver}");
@@ -152,7 +142,7 @@ async fn an_end_without_a_word_may_be_a_conversation_that_is_gone() {
         );
         programs::script(&text, &wrapper);
         lost.runtime.command = vec![wrapper.display().to_string()];
-        let (told, result) = run(&pod, lost).await;
+        let (told, result) = pod.tell(lost).await;
         assert_eq!(result.output, "nothing", "{driver}: {result:?}");
         assert_eq!(result.resumed.provider.answer, Answer::Unknown, "{driver}");
         assert_eq!(result.retired_sessions, [] as [&str; 0], "{driver}");
@@ -171,7 +161,7 @@ async fn a_tool_policy_is_not_believed_of_a_program_that_nobody_knows() {
             deny: vec!["Bash".to_owned()],
             ..protocol::tools::ToolPolicy::default()
         });
-        let (_, result) = run(&pod, asked).await;
+        let (_, result) = pod.tell(asked).await;
         assert_eq!(
             result.outcome.class(),
             Some(FailureClass::PrepareFailed),
@@ -197,7 +187,7 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
         task
     };
     let pod = Pod::new();
-    let (told, result) = run(&pod, opencode(&pod, Some("2.0.18"))).await;
+    let (told, result) = pod.tell(opencode(&pod, Some("2.0.18"))).await;
     assert_eq!(result.outcome, Outcome::Succeeded, "{}", said(&told.events));
     assert!(result.usage.contains_key("fake-model"));
     assert!(said(&told.events).contains("scripted-42"));
@@ -208,7 +198,7 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
         given()
     );
 
-    let (_, result) = run(&pod, opencode(&pod, None)).await;
+    let (_, result) = pod.tell(opencode(&pod, None)).await;
     assert_eq!(result.outcome.class(), Some(FailureClass::CliCrashed));
     assert!(
         given().contains("--model\nfake-model\n--variant\nhigh\n"),
@@ -218,7 +208,7 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
 
     let mut fails = opencode(&pod, Some("2.0.18"));
     fails.prompt = "do: fail 401 Unauthorized".to_owned();
-    let (_, result) = run(&pod, fails).await;
+    let (_, result) = pod.tell(fails).await;
     assert_eq!(result.outcome.class(), Some(FailureClass::ProviderAuth));
 
     let mut served = opencode(&pod, Some("2.0.18"));
@@ -231,7 +221,7 @@ async fn a_version_is_believed_where_the_operator_was_told_of_it() {
             env: Vec::new(),
         },
     }]);
-    let (_, result) = run(&pod, served).await;
+    let (_, result) = pod.tell(served).await;
     assert_eq!(result.outcome.class(), Some(FailureClass::PrepareFailed));
     assert!(format!("{:?}", result.outcome).contains("files"));
 }

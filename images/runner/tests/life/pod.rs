@@ -15,7 +15,7 @@ use protocol::{
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
-use crate::api::{Api, KEY, TOKEN};
+use crate::api::{Api, KEY, TOKEN, Told};
 
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -62,6 +62,17 @@ impl Pod {
     /// Starts the runner.
     pub(crate) fn start(&self, api: &Api) -> Running {
         self.start_with(api, &[])
+    }
+
+    /// Runs a task to its good end: what was told, and the one result.
+    pub(crate) async fn tell(&self, package: Package) -> (Told, TaskResult) {
+        let api = Api::serve(package).await;
+        let ended = self.run(&api).await;
+        assert_eq!(ended.code, Some(0), "{}", ended.log);
+        let told = api.told();
+        assert_eq!(told.results.len(), 1, "exactly one result");
+        let result = told.results[0].clone();
+        (told, result)
     }
 
     /// Starts the runner behind another program.

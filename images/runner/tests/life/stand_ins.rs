@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use protocol::{
-    Answer, EndReason, EventBody, FailureClass, Outcome, Package, SessionPolicy, TaskResult,
-    TokenUsage, ToolStatus,
+    Answer, EndReason, EventBody, FailureClass, Outcome, Package, SessionPolicy, TokenUsage,
+    ToolStatus,
 };
 
-use crate::api::{Api, Told, said};
+use crate::api::{Api, said};
 use crate::pod::{Pod, fake, package};
 
 /// Them, and the model calls that the script of [`DONE`] costs each: some tell of the call that a tool was asked for in.
@@ -29,20 +29,10 @@ fn task(provider: &str, prompt: &str) -> Package {
     package
 }
 
-async fn run(pod: &Pod, package: Package) -> (Told, TaskResult) {
-    let api = Api::serve(package).await;
-    let ended = pod.run(&api).await;
-    assert_eq!(ended.code, Some(0), "{}", ended.log);
-    let told = api.told();
-    assert_eq!(told.results.len(), 1, "exactly one result");
-    let result = told.results[0].clone();
-    (told, result)
-}
-
 #[tokio::test]
 async fn a_turn_is_told_from_start_to_end() {
     for (provider, calls) in ALL {
-        let (told, result) = run(&Pod::new(), task(provider, DONE)).await;
+        let (told, result) = Pod::new().tell(task(provider, DONE)).await;
         assert_eq!(result.outcome, Outcome::Succeeded, "{provider}");
         assert_eq!(result.output, "All is well.", "{provider}");
         let session = result.provider_session.unwrap();
@@ -98,12 +88,14 @@ async fn a_turn_is_told_from_start_to_end() {
 async fn the_next_run_goes_on_with_the_conversation() {
     for (provider, _) in ALL {
         let pod = Pod::new();
-        let (_, first) = run(&pod, task(provider, "remember: lantern\ndo: answer Noted.")).await;
+        let (_, first) = pod
+            .tell(task(provider, "remember: lantern\ndo: answer Noted."))
+            .await;
         let mut next = task(provider, "do: recall");
         next.session.policy = SessionPolicy::Require;
         next.session.resume = first.provider_session.clone();
         next.session.has_past = true;
-        let (_, second) = run(&pod, next).await;
+        let (_, second) = pod.tell(next).await;
         assert_eq!(second.output, "lantern", "{provider}");
         assert_eq!(
             second.provider_session, first.provider_session,
@@ -122,7 +114,7 @@ async fn a_conversation_that_is_said_to_be_unknown_is_begun_anew() {
             id: "ses_gone".to_owned(),
         });
         asked.session.has_past = true;
-        let (_, result) = run(&Pod::new(), asked).await;
+        let (_, result) = Pod::new().tell(asked).await;
         assert_eq!(result.outcome, Outcome::Succeeded, "{provider}");
         assert_eq!(result.retired_sessions, ["ses_gone"], "{provider}");
         assert_eq!(result.resumed.provider.answer, Answer::No, "{provider}");
@@ -144,7 +136,7 @@ async fn an_end_without_a_word_may_be_a_conversation_that_is_gone() {
             asked.session.has_past = true;
             asked
         };
-        let (told, result) = run(&Pod::new(), asked("do: answer Here.")).await;
+        let (told, result) = Pod::new().tell(asked("do: answer Here.")).await;
         assert_eq!(result.outcome, Outcome::Succeeded, "{provider}");
         assert_eq!(result.output, "Here.", "{provider}");
         assert_ne!(result.provider_session, Some(gone()), "{provider}");
@@ -155,7 +147,7 @@ async fn an_end_without_a_word_may_be_a_conversation_that_is_gone() {
         // What ends without a word then too has another reason, and nothing is given up.
         let mut broken = asked("do: answer Here.");
         broken.runtime.command = vec!["false".to_owned()];
-        let (told, result) = run(&Pod::new(), broken).await;
+        let (told, result) = Pod::new().tell(broken).await;
         let class = result.outcome.class();
         assert_eq!(class, Some(FailureClass::CliCrashed), "{provider}");
         assert_eq!(result.provider_session, Some(gone()), "{provider}");
@@ -176,7 +168,7 @@ async fn failures_have_their_class() {
             ),
             ("do: answer Soon.\ndo: crash 3", FailureClass::CliCrashed),
         ] {
-            let (_, result) = run(&Pod::new(), task(provider, script)).await;
+            let (_, result) = Pod::new().tell(task(provider, script)).await;
             assert_eq!(
                 result.outcome.class(),
                 Some(class),
