@@ -141,6 +141,9 @@ pub struct CommandLine {
     pub usage_file: Option<UsageFile>,
     /// Written before the start, so that an adapter needs no file system.
     pub files: Vec<LaunchFile>,
+    /// How the CLI is stopped, of one that is a client of a service of its own, which works on when the CLI has ended. What
+    /// such a CLI leaves behind is ended once the adapter was told of its end, and has the answers of its [`Output::Run`].
+    pub service: Option<Ladder>,
     /// Made after them, in folders of this run alone.
     pub links: Vec<LaunchLink>,
     /// Written to stdin once the reader runs; stdin stays open.
@@ -200,8 +203,8 @@ impl std::fmt::Debug for LaunchFile {
 pub trait Adapter: Send {
     /// Takes one input and appends what is to be done.
     ///
-    /// Exactly one [`Output::Done`] per run, at the latest in answer to [`Input::Exited`]. After it the
-    /// adapter is given nothing more.
+    /// Exactly one [`Output::Done`] per run, at the latest in answer to [`Input::Exited`]; where that is answered by an
+    /// [`Output::Run`], in answer to its [`Input::Ran`]. After it the adapter is given nothing more.
     fn handle(&mut self, input: Input<'_>, out: &mut Vec<Output>);
 }
 
@@ -218,7 +221,14 @@ pub enum Input<'a> {
     Stderr(&'a [u8]),
     /// A timer of [`Output::SetTimer`] ran out.
     Timer(TimerId),
-    /// The process has ended and its pipes are read to their end. Always the last input.
+    /// A program of [`Output::Run`] has ended.
+    Ran {
+        /// Which.
+        id: SideId,
+        /// What it wrote to stdout; none of one that failed, or did not end in time.
+        stdout: Option<&'a [u8]>,
+    },
+    /// The process has ended and its pipes are read to their end. Nothing follows but [`Input::Ran`].
     Exited(Exit),
     /// The runner wants something of the CLI.
     Host(HostCommand<'a>),
@@ -270,6 +280,10 @@ impl TimerId {
     pub const CLOSED: Self = Self(u8::MAX);
 }
 
+/// Names a program that runs beside the CLI; each adapter has its own constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SideId(pub u8);
+
 /// What an adapter asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
@@ -308,6 +322,15 @@ pub enum Output {
     Withdrawn {
         /// Which.
         id: String,
+    },
+    /// Run a program beside the CLI, in its environment and directory, without input. [`Input::Ran`] tells of its end.
+    Run {
+        /// Which.
+        id: SideId,
+        /// The program and its arguments.
+        argv: Vec<String>,
+        /// It is ended after this long.
+        within: Duration,
     },
     /// A sign that the CLI lives, or how far it is, which is nothing for the timeline.
     Activity(Activity),

@@ -2,7 +2,9 @@
 //! does what the adapter asks for.
 
 mod approve;
+mod beside;
 mod feed;
+mod ladder;
 mod limit;
 mod steer;
 
@@ -13,12 +15,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{CommentId, EventBody, FailureClass, LogLevel, Outcome, limits};
-use rustix::process::Signal;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
-use tracing::{info, warn};
+use tracing::warn;
 
+use self::beside::{Beside, Ran};
 use self::feed::Feed;
 use self::limit::Limit;
 use crate::adapter::{
@@ -28,12 +30,13 @@ use crate::approvals::{Answer, Api, Questions};
 use crate::host::{Host, Message};
 use crate::journal::Journal;
 use crate::lines::{Line, Lines};
+use crate::mcp::Room;
 use crate::memory::oom_kills;
-use crate::processes::{Ended, Reaper, end_all, signal_all};
+use crate::processes::{Ended, Reaper, end_all};
 use crate::raw::Pipe;
 use crate::remarks::Told;
 use crate::spawn::Child;
-use crate::stop::{Rung, StopCause, schedule};
+use crate::stop::{Rung, StopCause};
 use crate::tail::Tail;
 use crate::watchdog::{self, Watch, Windows};
 
@@ -57,6 +60,10 @@ pub struct Surroundings<'a> {
     pub reaper: Arc<Reaper>,
     /// How this CLI is stopped.
     pub ladder: Ladder,
+    /// What it has left behind when it ends still serves it: it is ended only once the adapter has its answers.
+    pub served: bool,
+    /// Where the CLI runs.
+    pub room: Room<'a>,
     /// Within which it is stopped.
     pub grace: Duration,
     /// When it has to end, and after how many seconds that is.
@@ -120,6 +127,7 @@ pub async fn drive(
         let step = tokio::select! {
             message = host.next() => Step::Host(message),
             answer = approve::next(questions) => Step::Answer(answer),
+            ran = turn.beside.next() => Step::Ran(ran),
             ended = &mut exit, if turn.exited_at.is_none() => Step::Exited(ended),
             line = stdout.next(), if turn.stdout_open && reads => Step::Stdout(line),
             line = stderr.next(), if turn.stderr_open && reads => Step::Stderr(line),
@@ -136,6 +144,7 @@ pub async fn drive(
 enum Step {
     Host(Message),
     Answer(Answer),
+    Ran(Ran),
     Exited(Result<Exit, oneshot::error::RecvError>),
     Stdout(io::Result<Line>),
     Stderr(io::Result<Line>),
@@ -159,7 +168,10 @@ struct Turn<'t, 'a> {
     result: Option<AdapterResult>,
     exit: Option<Exit>,
     exited_at: Option<Instant>,
+    /// The adapter was told of that.
+    told_exit: bool,
     sweep: Option<JoinHandle<Ended>>,
+    beside: Beside,
     stderr: Tail,
     used_tools: bool,
     /// Events for which there was no room.
@@ -189,7 +201,9 @@ impl<'t, 'a> Turn<'t, 'a> {
             result: None,
             exit: None,
             exited_at: None,
+            told_exit: false,
             sweep: None,
+            beside: Beside::default(),
             stderr: Tail::default(),
             used_tools: false,
             left_out: 0,
@@ -209,7 +223,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         let exited = self
             .exited_at
             .is_some_and(|at| drained || now >= at + PIPES);
-        exited || self.killed_at.is_some_and(|at| now >= at + AFTER_KILL)
+        (exited && self.sweep.is_some()) || self.killed_at.is_some_and(|at| now >= at + AFTER_KILL)
     }
 
     /// When something is to be done though nothing happens.
@@ -223,6 +237,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             watched,
             self.around.journal.due(),
             self.exited_at.map(|at| at + PIPES),
+            self.lingers_until(),
             self.killed_at.map(|at| at + AFTER_KILL),
         ];
         let soonest = all.into_iter().flatten().min();
@@ -236,6 +251,7 @@ impl<'t, 'a> Turn<'t, 'a> {
             Step::Host(Message::Remark(remark)) => self.around.journal.record(remark),
             Step::Host(Message::Command(command)) => self.commanded(command),
             Step::Answer(answer) => self.answered(&answer),
+            Step::Ran(ran) => self.ran(ran),
             Step::Exited(exit) => self.exited(exit.ok()),
             Step::Stdout(Ok(Line::Whole(line))) => {
                 self.around.journal.raw(Pipe::Stdout, &line);
@@ -286,6 +302,7 @@ impl<'t, 'a> Turn<'t, 'a> {
         while let Some((_, rung)) = self.steps.pop_front_if(|(at, _)| *at <= now) {
             self.climb(rung, now);
         }
+        self.linger(now);
         if self.around.journal.due().is_some_and(|due| due <= now) {
             self.around.journal.write();
         }
@@ -308,55 +325,6 @@ impl<'t, 'a> Turn<'t, 'a> {
                 watchdog::Step::End(bark) => self.stop(StopCause::Watchdog(bark)),
             }
         }
-    }
-
-    fn stop(&mut self, cause: StopCause) {
-        self.cause = Some(cause.clone());
-        self.end_by = Some(Instant::now() + self.around.grace);
-        // With a result the CLI is being ended already, and the result stands.
-        if self.result.is_none() {
-            self.around.journal.remark(LogLevel::Warn, cause.remark());
-            self.stopped = Some(cause);
-            if self.exited_at.is_none() {
-                self.begin(Rung::Interrupt);
-            }
-        }
-    }
-
-    fn begin(&mut self, first: Rung) {
-        let now = Instant::now();
-        let steps = schedule(self.around.ladder, first, self.around.grace);
-        self.steps = steps
-            .into_iter()
-            .map(|(after, rung)| (now + after, rung))
-            .collect();
-    }
-
-    fn climb(&mut self, rung: Rung, now: Instant) {
-        info!(?rung, "the agent's program is being stopped");
-        match rung {
-            Rung::Interrupt => self.give(Input::Host(HostCommand::Interrupt)),
-            Rung::Close => self.input.close(),
-            Rung::Term => signal_all(Signal::TERM),
-            Rung::Kill => {
-                signal_all(Signal::KILL);
-                self.killed_at = Some(now);
-            }
-        }
-    }
-
-    fn exited(&mut self, exit: Option<Exit>) {
-        self.exit = exit;
-        self.exited_at = Some(Instant::now());
-        self.steps.clear();
-        self.input.close();
-        // What it left behind is ended at once, wherever it has gone to, and so the pipes close.
-        let (reaper, polite) = (Arc::clone(&self.around.reaper), self.around.ladder.term);
-        let left = self
-            .end_by
-            .map_or(self.around.grace, |by| by - Instant::now());
-        let polite = polite.min(left);
-        self.sweep = Some(tokio::spawn(async move { end_all(&reaper, polite).await }));
     }
 
     /// Gives the adapter an input, unless its run is over, and does what it asks for.
@@ -400,6 +368,7 @@ impl<'t, 'a> Turn<'t, 'a> {
                     why,
                 } => self.ask(id, tool, input, why),
                 Output::Withdrawn { id } => self.withdrawn(&id),
+                Output::Run { id, argv, within } => self.beside(id, &argv, within),
                 Output::Activity(activity) => {
                     self.limit.activity(activity);
                     self.watch.activity(activity, now);
@@ -459,11 +428,8 @@ impl<'t, 'a> Turn<'t, 'a> {
                 format!("the kernel killed {oom_kills} processes of the pod for want of memory"),
             );
         }
-        let unknown = Exit {
-            code: None,
-            signal: None,
-        };
-        self.give(Input::Exited(self.exit.unwrap_or(unknown)));
+        self.tell_exit();
+        self.give_up_beside();
         let open: Vec<_> = self.remarks.keys().cloned().collect();
         for id in open {
             self.steered(&id, Err("the turn ended before".to_owned()));
@@ -532,10 +498,19 @@ mod tests {
             Arc::default(),
         );
         let (_sender, mut host) = crate::host::channel();
+        let (reaper, blocked) = (Arc::<Reaper>::default(), crate::signals::block().unwrap());
+        let environment = crate::environment::Environment::default();
         let mut around = Surroundings {
             journal: &mut journal,
             host: &mut host,
-            reaper: Arc::default(),
+            reaper: Arc::clone(&reaper),
+            served: false,
+            room: Room {
+                environment: &environment,
+                cwd: Path::new("/nowhere"),
+                reaper: &reaper,
+                blocked: &blocked,
+            },
             max_turns: None,
             told: Told::to_nobody(),
             questions: None,

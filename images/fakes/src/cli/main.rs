@@ -31,7 +31,7 @@ fn main() -> ExitCode {
         "dsh" => dsh::run(&given),
         "deveco" => opencode::run(&opencode::DEVECO, &given),
         "json-lines" => opencode::run(&opencode::ANY, &given),
-        "opencode" => opencode::run(&opencode::SECOND, &given),
+        "opencode" => second_opencode(&given),
         "rpc" => rpc::run(&given),
         _ => match acp::AGENTS.iter().find(|agent| agent.name == name) {
             Some(agent) => acp::run(agent, &given),
@@ -45,6 +45,15 @@ fn main() -> ExitCode {
             let _ = complain(&format!("mooring-fake-cli: {error}"));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// opencode's second version, which is called in more than one way.
+fn second_opencode(given: &[String]) -> io::Result<u8> {
+    match given {
+        [first, session] if first == "service" => opencode::serve(session),
+        [first, call @ ..] if first == "api" => opencode::api(call),
+        _ => opencode::run(&opencode::SECOND, given),
     }
 }
 

@@ -1,9 +1,13 @@
 //! Relatives of opencode, from the descriptions of what each of them takes.
 
+mod service;
+
 use std::io;
 
 use serde_json::{Value, json};
 
+use self::service::Records;
+pub(crate) use self::service::{api, serve};
 use crate::arguments::{Given, Known};
 use crate::play::{Voice, play};
 use crate::store::Conversation;
@@ -62,7 +66,7 @@ pub(crate) const SECOND: Relative = Relative {
     program: "opencode",
     known: Known {
         values: &["--format", "--model", "--session"],
-        switches: &["--dangerously-skip-permissions"],
+        switches: &["--dangerously-skip-permissions", "--standalone"],
     },
     approval: "--dangerously-skip-permissions",
     prompt_is_argument: false,
@@ -70,10 +74,10 @@ pub(crate) const SECOND: Relative = Relative {
 };
 
 struct Talker {
-    /// It is the second version.
-    second: bool,
     session: String,
     in_step: bool,
+    /// Of the second version.
+    records: Option<Records>,
 }
 
 pub(crate) fn run(relative: &Relative, arguments: &[String]) -> io::Result<u8> {
@@ -103,16 +107,24 @@ pub(crate) fn run(relative: &Relative, arguments: &[String]) -> io::Result<u8> {
     let Some(conversation) = Conversation::open(program, given.value("--session"), &new)? else {
         return complain("\u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found").map(|()| 1);
     };
+    let is_second = program == SECOND.program;
+    if is_second && !given.has("--standalone") {
+        return service::follow(&conversation, &prompt);
+    }
+    let records = is_second.then(|| Records::of(&conversation.id));
     let mut talker = Talker {
-        second: program == SECOND.program,
         session: conversation.id.clone(),
         in_step: false,
+        records: records.transpose()?,
     };
     play(&mut talker, &conversation, &prompt)
 }
 
 impl Talker {
-    fn part(&self, kind: &str, part: &Value) -> io::Result<()> {
+    fn part(&self, kind: &str, mut part: Value) -> io::Result<()> {
+        if let Some(records) = &self.records {
+            part["messageID"] = records.message().into();
+        }
         write(&json!({"type": kind, "timestamp": 0, "sessionID": self.session, "part": part}))
     }
 
@@ -120,7 +132,14 @@ impl Talker {
         if std::mem::replace(&mut self.in_step, true) {
             return Ok(());
         }
-        self.part("step_start", &json!({"type": "step-start"}))
+        self.part("step_start", json!({"type": "step-start"}))
+    }
+
+    /// For the record of the second version.
+    fn hold(&mut self, part: Value) {
+        if let Some(records) = &mut self.records {
+            records.hold(part);
+        }
     }
 
     fn finish(&mut self, reason: &str) -> io::Result<()> {
@@ -128,10 +147,17 @@ impl Talker {
         self.in_step = false;
         let tokens =
             json!({"input": 7, "output": 4, "reasoning": 1, "cache": {"read": 3, "write": 0}});
-        self.part(
-            "step_finish",
-            &json!({"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0}),
-        )
+        // As 2.0.18 does it: the end of the last step is not told.
+        if self.records.is_none() || reason != "stop" {
+            self.part(
+                "step_finish",
+                json!({"type": "step-finish", "reason": reason, "tokens": tokens, "cost": 0}),
+            )?;
+        }
+        match &mut self.records {
+            Some(records) => records.finish(reason, None),
+            None => Ok(()),
+        }
     }
 }
 
@@ -142,12 +168,16 @@ impl Voice for Talker {
 
     fn says(&mut self, words: &str) -> io::Result<()> {
         self.step()?;
-        self.part("text", &json!({"type": "text", "text": words}))
+        let part = json!({"type": "text", "text": words});
+        self.hold(part.clone());
+        self.part("text", part)
     }
 
     fn thinks(&mut self, words: &str) -> io::Result<()> {
         self.step()?;
-        self.part("reasoning", &json!({"type": "reasoning", "text": words}))
+        let part = json!({"type": "reasoning", "text": words});
+        self.hold(part.clone());
+        self.part("reasoning", part)
     }
 
     // It tells of a tool once that has ended.
@@ -161,10 +191,15 @@ impl Voice for Talker {
             0 => json!({"status": "completed", "input": input, "output": output}),
             _ => json!({"status": "error", "input": input, "error": output}),
         };
-        let id = if self.second { "id" } else { "callID" };
+        let status = state["status"].clone();
+        self.hold(json!({"type": "tool", "id": call, "name": "bash", "state": {"status": status}}));
+        let id = match self.records {
+            Some(_) => "id",
+            None => "callID",
+        };
         self.part(
             "tool_use",
-            &json!({"type": "tool", "tool": "bash", id: call, "state": state}),
+            json!({"type": "tool", "tool": "bash", id: call, "state": state}),
         )?;
         self.finish("tool-calls")
     }
@@ -172,11 +207,19 @@ impl Voice for Talker {
     fn ends(&mut self, ended: Result<&str, &str>) -> io::Result<u8> {
         let Err(words) = ended else {
             self.finish("stop")?;
+            if let Some(records) = &mut self.records {
+                records.idle("succeeded")?;
+            }
             return Ok(0);
         };
-        let error = match self.second {
-            true => json!({"type": "APIError", "message": words}),
-            false => json!({"name": "APIError", "data": {"message": words, "isRetryable": false}}),
+        let error = match &mut self.records {
+            Some(records) => {
+                let error = json!({"type": "APIError", "message": words});
+                records.finish("error", Some(&error))?;
+                records.idle("failed")?;
+                error
+            }
+            None => json!({"name": "APIError", "data": {"message": words, "isRetryable": false}}),
         };
         write(
             &json!({"type": "error", "timestamp": 0, "sessionID": self.session, "error": error}),

@@ -118,7 +118,7 @@ impl Adapter for Run {
             Input::Started => self.await_servers(out),
             Input::Timer(AGAIN_TIMER) => self.ask_servers(out),
             Input::Timer(LATE_TIMER) => self.servers_late(out),
-            Input::Timer(_) => {}
+            Input::Timer(_) | Input::Ran { .. } => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;

@@ -96,7 +96,7 @@ impl Adapter for Run {
             }
             Input::Stderr(line) => pipes::stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
-            Input::Started | Input::Timer(_) => {}
+            Input::Started | Input::Timer(_) | Input::Ran { .. } => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;

@@ -162,7 +162,7 @@ impl Adapter for Run {
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
             Input::Timer(SERVERS_TIMER) => self.servers_late(out),
-            Input::Timer(_) => {}
+            Input::Timer(_) | Input::Ran { .. } => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 self.interrupted = true;

@@ -72,6 +72,7 @@ impl Parts<'_> {
             env: self.secret_env,
             env_json: self.env_json,
             usage_file: self.usage_file,
+            service: None,
             files: self.files,
             links: self.links,
             stdin: self.stdin,

@@ -24,7 +24,9 @@ use serde_json::Value;
 use super::ending::{Ending, Fault, Judgement, in_doubt, resume_outcome};
 use super::frame::{cut, log, parse, running};
 use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
-use crate::adapter::{Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, TimerId};
+use crate::adapter::{
+    Activity, Adapter, Exit, HostCommand, Input, Ladder, Output, SideId, TimerId,
+};
 use crate::classify;
 use crate::ledger::{self, sum};
 
@@ -47,6 +49,12 @@ const LADDER: Ladder = Ladder {
 };
 /// Ends a run that has said all it has to say.
 const REST_TIMER: TimerId = TimerId(0);
+/// Ends what the service of one does that has one.
+const INTERRUPT_CALL: SideId = SideId(0);
+/// Asks it whether the turn is done.
+const DOUBT_CALL: SideId = SideId(1);
+/// Such a call is given so long.
+const CALL: Duration = Duration::from_secs(5);
 /// Lines of stderr that explain an end without a word.
 const LAST_WORDS: usize = 4;
 
@@ -103,6 +111,19 @@ trait Talk: Send + 'static {
     /// Tokens of this run by model.
     fn usage(&mut self) -> BTreeMap<String, TokenUsage>;
 
+    /// The call of its program that ends what it does, of one that works through a service.
+    fn interrupts(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// The call by which its service is asked whether the turn is done, where the program ended well and did not say so.
+    fn doubts(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    /// Takes the answer to that.
+    fn answered(&mut self, _answer: &[u8], _events: &mut Vec<EventBody>) {}
+
     /// The class of the failure after which this frame says that a request is tried again.
     fn retrying(_frame: &Value) -> Option<FailureClass> {
         None
@@ -125,6 +146,8 @@ struct Run<T> {
     last_words: VecDeque<String>,
     stdin: Stdin,
     interrupted: bool,
+    /// How its process ended, while its service is asked.
+    exit: Option<Exit>,
     done: bool,
 }
 
@@ -150,9 +173,9 @@ impl<T: Talk> Adapter for Run<T> {
             Input::Timer(REST_TIMER) if self.talk.over().is_some() => self.finish(None, None, out),
             Input::Timer(TimerId::CLOSED) => self.closed(out),
             Input::Timer(_) => {}
-            Input::Exited(exit) => self.finish(None, Some(exit), out),
-            // There is no word for it: the process is ended by signals.
-            Input::Host(HostCommand::Interrupt) => self.interrupted = true,
+            Input::Ran { id, stdout } => self.ran(id, stdout, out),
+            Input::Exited(exit) => self.exited(exit, out),
+            Input::Host(HostCommand::Interrupt) => self.interrupt(out),
             Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, T::NAME, out),
             Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
         }
@@ -170,8 +193,42 @@ impl<T: Talk> Run<T> {
             last_words: VecDeque::new(),
             stdin: Stdin::default(),
             interrupted: false,
+            exit: None,
             done: false,
         }
+    }
+
+    /// Most have no word for it: the process is ended by signals.
+    fn interrupt(&mut self, out: &mut Vec<Output>) {
+        self.interrupted = true;
+        out.extend(
+            self.talk
+                .interrupts()
+                .map(|argv| call(INTERRUPT_CALL, argv)),
+        );
+    }
+
+    fn exited(&mut self, exit: Exit, out: &mut Vec<Output>) {
+        let may_be_done = exit.code == Some(0) && !self.interrupted && self.rejection.is_none();
+        match self.talk.doubts().filter(|_| may_be_done) {
+            Some(argv) => {
+                self.exit = Some(exit);
+                out.push(call(DOUBT_CALL, argv));
+            }
+            None => self.finish(None, Some(exit), out),
+        }
+    }
+
+    fn ran(&mut self, id: SideId, answer: Option<&[u8]>, out: &mut Vec<Output>) {
+        let Some(exit) = self.exit.filter(|_| id == DOUBT_CALL) else {
+            return;
+        };
+        let mut events = Vec::new();
+        if let Some(answer) = answer {
+            self.talk.answered(answer, &mut events);
+        }
+        out.extend(events.into_iter().map(Output::Event));
+        self.finish(None, Some(exit), out);
     }
 
     fn stdout(&mut self, line: &str, out: &mut Vec<Output>) {
@@ -354,6 +411,14 @@ fn spoken(answer: String) -> Judgement {
     match classify::of_poisoned_output(&answer) {
         Some(class) => Err(Fault::of_spent(class, answer)),
         None => Ok(answer),
+    }
+}
+
+fn call(id: SideId, argv: Vec<String>) -> Output {
+    Output::Run {
+        id,
+        argv,
+        within: CALL,
     }
 }
 

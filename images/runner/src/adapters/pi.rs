@@ -136,7 +136,7 @@ impl Adapter for Run {
                 }
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
-            Input::Timer(_) => {}
+            Input::Timer(_) | Input::Ran { .. } => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => {
                 let again = std::mem::replace(&mut self.interrupted, true);

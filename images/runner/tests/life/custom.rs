@@ -1,12 +1,11 @@
-//! Programs that are known by no name: one of each family, under a name of its own, driven by that family's baseline. And
-//! what rests on a version that is known.
+//! Programs that are known by no name: one of each family, under a name of its own, driven by that family's baseline.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use protocol::{
-    Answer, EventBody, FailureClass, McpPlace, McpServer, Outcome, Package, ProviderSession,
-    SessionPolicy, TokenUsage, ToolStatus,
+    Answer, EventBody, FailureClass, Outcome, Package, ProviderSession, SessionPolicy, TokenUsage,
+    ToolStatus,
 };
 
 use crate::api::said;
@@ -169,59 +168,4 @@ async fn a_tool_policy_is_not_believed_of_a_program_that_nobody_knows() {
         );
         assert!(!pod.at("workspace/work/there").exists(), "{driver}");
     }
-}
-
-/// opencode's second version has other flags. They are given to it once the operator was told that it is that one.
-#[tokio::test]
-async fn a_version_is_believed_where_the_operator_was_told_of_it() {
-    const SCRIPT: &str = "do: run echo scripted-42\ndo: answer All is well.";
-    let opencode = |pod: &Pod, version: Option<&str>| {
-        let mut task = task(pod, "opencode", Some("opencode"), SCRIPT);
-        let command = task.runtime.command.join(" ");
-        let wrapper = pod.at("wrapper");
-        let text = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > given\nexec {command} \"$@\"\n");
-        programs::script(&text, &wrapper);
-        task.runtime.command = vec![wrapper.display().to_string()];
-        task.runtime.version = version.map(str::to_owned);
-        task.options.thinking_level = Some("high".to_owned());
-        task
-    };
-    let pod = Pod::new();
-    let (told, result) = pod.tell(opencode(&pod, Some("2.0.18"))).await;
-    assert_eq!(result.outcome, Outcome::Succeeded, "{}", said(&told.events));
-    assert!(result.usage.contains_key("fake-model"));
-    assert!(said(&told.events).contains("scripted-42"));
-    let given = || std::fs::read_to_string(pod.at("workspace/work/given")).unwrap();
-    assert!(
-        given().contains("--model\nfake-model#high\n"),
-        "{}",
-        given()
-    );
-
-    let (_, result) = pod.tell(opencode(&pod, None)).await;
-    assert_eq!(result.outcome.class(), Some(FailureClass::CliCrashed));
-    assert!(
-        given().contains("--model\nfake-model\n--variant\nhigh\n"),
-        "{}",
-        given()
-    );
-
-    let mut fails = opencode(&pod, Some("2.0.18"));
-    fails.prompt = "do: fail 401 Unauthorized".to_owned();
-    let (_, result) = pod.tell(fails).await;
-    assert_eq!(result.outcome.class(), Some(FailureClass::ProviderAuth));
-
-    let mut served = opencode(&pod, Some("2.0.18"));
-    served.options.mcp_servers = Some(vec![McpServer {
-        name: "files".to_owned(),
-        required: false,
-        at: McpPlace::Stdio {
-            command: "true".to_owned(),
-            args: Vec::new(),
-            env: Vec::new(),
-        },
-    }]);
-    let (_, result) = pod.tell(served).await;
-    assert_eq!(result.outcome.class(), Some(FailureClass::PrepareFailed));
-    assert!(format!("{:?}", result.outcome).contains("files"));
 }

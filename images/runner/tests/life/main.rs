@@ -20,6 +20,7 @@ mod hostile;
 mod install;
 #[cfg(test)]
 mod network;
+mod opencode;
 #[cfg(test)]
 mod pipes;
 #[cfg(test)]

@@ -499,7 +499,10 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                     self.timers.insert(id, Instant::now() + after);
                 }
                 Output::Steered { id, taken } => self.steered.push((id, taken)),
-                Output::Ask { .. } | Output::Withdrawn { .. } | Output::Activity(_) => {}
+                Output::Ask { .. }
+                | Output::Withdrawn { .. }
+                | Output::Run { .. }
+                | Output::Activity(_) => {}
                 Output::Done(result) => return Ok(Some(result)),
             }
         }

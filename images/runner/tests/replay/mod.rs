@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use protocol::{EventBody, FailureClass, Outcome};
-use runner::adapter::{Activity, Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output};
+use runner::adapter::{
+    Activity, Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output, SideId,
+};
 use runner::adapters;
 use serde_json::Value;
 
@@ -200,6 +202,11 @@ impl Run {
 
     pub(crate) fn end(mut self, exit: Exit) -> Vec<Output> {
         self.give(Input::Exited(exit));
+        // Nothing runs beside a replay.
+        let beside: Vec<_> = self.out.iter().filter_map(side_of).collect();
+        for id in beside {
+            self.give(Input::Ran { id, stdout: None });
+        }
         let done = self
             .out
             .iter()
@@ -214,6 +221,13 @@ impl Run {
         check_class(&self.out);
         self.out
     }
+}
+
+fn side_of(output: &Output) -> Option<SideId> {
+    let Output::Run { id, .. } = output else {
+        return None;
+    };
+    Some(*id)
 }
 
 fn call_of(frame: &Value) -> Option<(u64, String)> {
@@ -294,6 +308,7 @@ fn line_of(output: &Output) -> String {
             id, tool, input, ..
         } => format!("ask {id} {tool} {input}"),
         Output::Withdrawn { id } => format!("withdrawn {id}"),
+        Output::Run { id, argv, .. } => format!("run {} {}", id.0, argv.join(" ")),
         Output::Activity(activity) => format!("activity {activity:?}"),
         Output::Done(result) => format!("done {result:#?}"),
     }

@@ -139,7 +139,7 @@ impl Adapter for Run {
                 }
             }
             Input::Timer(LINGER_TIMER) => self.finish(None, out),
-            Input::Timer(_) => {}
+            Input::Timer(_) | Input::Ran { .. } => {}
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => self.interrupt(out),
             Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),

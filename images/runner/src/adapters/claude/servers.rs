@@ -156,6 +156,7 @@ mod tests {
             | Output::Steered { .. }
             | Output::Ask { .. }
             | Output::Withdrawn { .. }
+            | Output::Run { .. }
             | Output::Activity(_)
             | Output::Done(_) => None,
         });

@@ -1,5 +1,7 @@
 //! opencode (1.18.33), by its `run`, and what is known of its second version.
 
+mod second;
+
 use std::collections::BTreeMap;
 use std::iter;
 use std::marker::PhantomData;
@@ -8,8 +10,9 @@ use protocol::programs::Version;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus, limits};
 use serde_json::{Map, Value, json};
 
-use super::{LADDER, Run, Talk, add};
-use crate::adapter::{CommandLine, JsonVariable, Launch};
+use self::second::{Seen, Service};
+use super::{CALL, LADDER, Run, Talk, add};
+use crate::adapter::{CommandLine, JsonVariable, Ladder, Launch};
 use crate::adapters::Cli;
 use crate::adapters::calls::Calls;
 use crate::adapters::command::{Parts, option};
@@ -22,8 +25,17 @@ use crate::mcp::{At, McpServers};
 
 /// From here on it knows other flags.
 const SECOND: Version = Version(2, 0, 0);
+/// Its service is told to stop before the program is.
+const SERVICE_LADDER: Ladder = Ladder {
+    interrupt: CALL,
+    ..LADDER
+};
 /// Failed calls of the model without any progress after which it would go on trying for ever.
 const ATTEMPTS: u32 = 6;
+
+/// Of a turn whose end its program did not tell.
+const NOT_TOLD: &str = "opencode ended without telling the end of its last step; its service says that the turn is done. The \
+                        tokens of that step are not counted";
 
 /// opencode.
 pub(in crate::adapters) const OPENCODE: Cli = Cli {
@@ -34,12 +46,17 @@ pub(in crate::adapters) const OPENCODE: Cli = Cli {
     session_files: |_, _| Vec::new(),
     ladder: LADDER,
     launch: |launch| {
-        let talk = Opencode::<Name>::new(launch);
-        let run = Run::new(talk, launch.resume.clone());
+        let mut talk = Opencode::<Name>::new(launch);
         let line = match launch.version >= Some(SECOND) {
-            true => second_line(launch),
+            true => {
+                talk.service = Service::of(launch);
+                let line = second_line(launch);
+                let service = talk.service.as_ref().map(|_| SERVICE_LADDER);
+                CommandLine { service, ..line }
+            }
             false => command_line(launch),
         };
+        let run = Run::new(talk, launch.resume.clone());
         (line, Box::new(run))
     },
 };
@@ -161,6 +178,8 @@ pub(super) struct Opencode<N> {
     /// What was asked for: its frames do not name it.
     model: String,
     session: Option<String>,
+    /// The one that is to go on.
+    asked: Option<String>,
     calls: Calls,
     usage: BTreeMap<String, TokenUsage>,
     /// The step that it is in.
@@ -172,6 +191,8 @@ pub(super) struct Opencode<N> {
     fault: Option<Fault>,
     /// Failed calls of the model since it last said something.
     attempts: u32,
+    /// What does the work, of the second version.
+    service: Option<Service>,
 }
 
 /// A call of the model, with what it asked for.
@@ -180,6 +201,7 @@ struct Step {
     words: String,
     tools: bool,
     tokens: bool,
+    seen: Seen,
 }
 
 impl<N: Named> Talk for Opencode<N> {
@@ -207,6 +229,10 @@ impl<N: Named> Talk for Opencode<N> {
             "step_finish" => self.ended(part),
             "error" => self.failed(frame.get("error").unwrap_or(&Value::Null)),
             _ => events.push(log(LogLevel::Debug, line)),
+        }
+        if let (Some(step), Some(_)) = (&mut self.step, &self.service) {
+            let is_ours = self.session.as_deref() == Some(session);
+            step.seen.note(text(frame, "type"), part, is_ours);
         }
     }
 
@@ -260,6 +286,26 @@ impl<N: Named> Talk for Opencode<N> {
         self.fault.take()
     }
 
+    fn interrupts(&self) -> Option<Vec<String>> {
+        let session = self.session.as_deref().or(self.asked.as_deref())?;
+        self.service.as_ref()?.interrupt(session)
+    }
+
+    /// 2.0.18 may end without having told the end of its last step.
+    fn doubts(&self) -> Option<Vec<String>> {
+        let is_open = self.step.is_some() && self.fault.is_none();
+        let service = self.service.as_ref().filter(|_| is_open)?;
+        service.newest(self.session.as_deref()?)
+    }
+
+    fn answered(&mut self, answer: &[u8], events: &mut Vec<EventBody>) {
+        let Some(step) = self.step.take_if(|step| step.seen.is_done(answer)) else {
+            return;
+        };
+        events.push(log(LogLevel::Info, NOT_TOLD));
+        self.last = Some((step, "stop".to_owned()));
+    }
+
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
         std::mem::take(&mut self.usage)
     }
@@ -274,6 +320,7 @@ impl<N: Named> Opencode<N> {
     pub(super) fn new(launch: &Launch) -> Self {
         Self {
             model: launch.model.clone().unwrap_or_default(),
+            asked: launch.resume.clone(),
             ..Self::default()
         }
     }
