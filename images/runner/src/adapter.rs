@@ -39,6 +39,11 @@ pub trait Provider: Sync {
     /// The folder under `$HOME` in which the CLI looks for skills, each a folder with a `SKILL.md`.
     fn skills(&self, place: &Place<'_>) -> PathBuf;
 
+    /// Where the CLI keeps which skills are switched on, of one that leaves those switched off that it finds.
+    fn skill_list(&self, _place: &Place<'_>) -> Option<SkillList> {
+        None
+    }
+
     /// Every file in which the CLI may keep `session`. The conversation is there when one of them exists
     /// and is not empty. Empty when that cannot be told by looking, or when the id is none of this CLI's:
     /// an id comes from a CLI's output, so one that could leave the store's directory gives no path. Where
@@ -55,6 +60,15 @@ pub trait Provider: Sync {
 
     /// The command line of one run, and the adapter that follows it.
     fn launch(&self, launch: &Launch) -> (CommandLine, Box<dyn Adapter>);
+}
+
+/// The file in which a CLI keeps which skills are switched on.
+#[derive(Clone, Debug)]
+pub struct SkillList {
+    /// Where.
+    pub path: PathBuf,
+    /// Switches those of these names on in what stands in it, which is null where nothing of use does.
+    pub switch_on: fn(&mut serde_json::Value, &[String]),
 }
 
 /// Where a CLI runs.

@@ -169,6 +169,7 @@ impl Attempt<'_> {
             package: self.package().clone(),
             context_file: provider.context_file(),
             skills: self.at(|place| provider.skills(place)),
+            skill_list: self.at(|place| provider.skill_list(place)),
             token: self.given.token.clone(),
             ca: self.given.ca.clone(),
             key: self.opened.key.clone(),

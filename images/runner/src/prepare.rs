@@ -6,6 +6,7 @@ use std::{fmt, fs, io};
 use protocol::{Evidence, MacKey, Package};
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::adapter::SkillList;
 use crate::context_file;
 use crate::disk;
 use crate::files;
@@ -57,6 +58,8 @@ pub struct Preparation {
     pub context_file: &'static str,
     /// Where the CLI looks for skills.
     pub skills: PathBuf,
+    /// Where it keeps which are switched on, if it does.
+    pub skill_list: Option<SkillList>,
     /// The agent's token.
     pub token: SecretString,
     /// The CA of the API.
@@ -129,6 +132,9 @@ pub fn prepare(preparation: &Preparation) -> Result<Prepared, PrepareError> {
     write_context(preparation, &mut set_aside)?;
     let names = &preparation.package.agent.skills;
     skills::install(&layout.skills, names, &preparation.skills, &mut set_aside)?;
+    if let Some(list) = &preparation.skill_list {
+        skills::switch_on(list, names)?;
+    }
     let (outbox, foreign) = Outbox::open(
         &layout.state,
         preparation.package.attempt,
@@ -214,6 +220,7 @@ mod tests {
             package: package(),
             context_file: "CLAUDE.md",
             skills: Layout::new(root).home.join(".claude/skills"),
+            skill_list: None,
             token: "mrt_x".into(),
             ca: b"PEM".to_vec(),
             key: MacKey::from_wire(&"A".repeat(43)).unwrap(),

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::adapter::SkillList;
 use crate::files;
 use crate::prepare::SetAside;
 
@@ -18,6 +19,8 @@ const ENTRY: &str = "SKILL.md";
 const BYTES: u64 = 8 * 1024 * 1024;
 /// Files of one skill.
 const FILES: usize = 1000;
+/// Bytes of a list of skills. A larger one is begun anew.
+const LIST_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Why a skill cannot be given to the agent.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +74,23 @@ pub fn install(
         }
         write(&place, &files)?;
     }
+    Ok(())
+}
+
+/// Tells the CLI that these are to be used. What stands in its list beside them stays; a list that is none is begun anew,
+/// since the CLI would do so too.
+///
+/// # Errors
+/// [`SkillError::Place`].
+pub fn switch_on(list: &SkillList, names: &[String]) -> Result<(), SkillError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let bytes = files::read(&list.path, LIST_BYTES).ok().flatten();
+    let stands = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let mut stands = stands.unwrap_or_default();
+    (list.switch_on)(&mut stands, names);
+    files::replace(&list.path, stands.to_string().as_bytes(), 0o600)?;
     Ok(())
 }
 
@@ -272,6 +292,32 @@ mod tests {
         fs::write(pod.root.path().join("home/.claude"), "important").unwrap();
         assert_eq!(pod.install(&["review"]).unwrap().len(), 1);
         assert!(pod.skills().join("review/SKILL.md").is_file());
+    }
+
+    #[test]
+    fn skills_are_switched_on_in_a_list_whatever_stands_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = SkillList {
+            path: folder.path().join("list.json"),
+            switch_on: |list, names| list["on"] = names.into(),
+        };
+        let read = || fs::read_to_string(&list.path).unwrap();
+        switch_on(&list, &[]).unwrap();
+        assert!(!list.path.exists());
+        let names = ["review".to_owned()];
+        switch_on(&list, &names).unwrap();
+        assert_eq!(read(), r#"{"on":["review"]}"#);
+        fs::write(&list.path, r#"{"own":1}"#).unwrap();
+        switch_on(&list, &names).unwrap();
+        assert_eq!(read(), r#"{"on":["review"],"own":1}"#);
+        // What it names stays as it is.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::write(&elsewhere, r#"{"own":1}"#).unwrap();
+        fs::remove_file(&list.path).unwrap();
+        symlink(&elsewhere, &list.path).unwrap();
+        switch_on(&list, &names).unwrap();
+        assert_eq!(read(), r#"{"on":["review"]}"#);
+        assert_eq!(fs::read_to_string(elsewhere).unwrap(), r#"{"own":1}"#);
     }
 
     #[test]

@@ -39,7 +39,7 @@ use self::dialect::{Dialect, Model};
 use self::opening::without_lifted;
 use self::run::Run;
 use super::command::{Parts, option};
-use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider};
+use crate::adapter::{Adapter, CommandLine, Ladder, Launch, Place, Provider, SkillList};
 use crate::ledger::Ledger;
 
 /// An agent that speaks ACP.
@@ -78,6 +78,10 @@ impl Provider for Acp {
 
     fn skills(&self, place: &Place<'_>) -> PathBuf {
         (self.0.skills)(place)
+    }
+
+    fn skill_list(&self, place: &Place<'_>) -> Option<SkillList> {
+        (self.0.skill_list)(place)
     }
 
     fn session_files(&self, place: &Place<'_>, session: &str) -> Vec<PathBuf> {

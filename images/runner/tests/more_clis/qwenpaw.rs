@@ -36,18 +36,23 @@ const QWENPAW: Cli = Cli {
     acp: true,
 };
 
-// It takes a quarter of a minute to begin and some seconds to leave; it takes a conversation of any name as one that it knows; the
-// skills that lie in its folder it leaves switched off; it ends an answer that hangs by itself, after 30 s;
-// and its client of MCP over HTTP begins with a call that the server here answers with nothing.
+// It takes a conversation of any name as one that it knows, and it ends an answer that hangs by itself, after 30 s.
 scenarios!(QWENPAW:
+    it_answers
     it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
+    it_can_be_interrupted_in_a_tool_and_resumed
+    it_can_be_interrupted_while_it_answers
+    failures_of_the_provider_have_their_class
+    its_skills_are_known_to_it
+    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(QWENPAW:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
+    its_skills_reach_the_model
     flags_of_ours_are_left_out
     a_stop_in_its_answer_leaves_nothing_in_time
     a_stop_in_its_tool_leaves_nothing_in_time

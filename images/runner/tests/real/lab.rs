@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use protocol::{EventBody, FailureClass, ToolStatus};
 use runner::adapter::{
     Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, Provider,
-    TimerId,
+    SkillList, TimerId,
 };
 use runner::ledger::Count;
 use runner::{adapters, launch_files};
@@ -198,9 +198,9 @@ impl Lab {
             .unwrap_or_default()
     }
 
-    /// Where the program looks for skills, as the adapter says.
-    pub(crate) fn skills(&self) -> Result<PathBuf> {
-        self.at(|provider, place| provider.skills(place))
+    /// Where the program looks for skills, and keeps which are switched on, as the adapter says.
+    pub(crate) fn skills(&self) -> Result<(PathBuf, Option<SkillList>)> {
+        self.at(|provider, place| (provider.skills(place), provider.skill_list(place)))
     }
 
     fn at<T>(&self, ask: impl FnOnce(&dyn Provider, &Place<'_>) -> T) -> Result<T> {

@@ -10,7 +10,7 @@ import sys
 
 
 def answer(request, word):
-    """The result of a request."""
+    """The result of a request; none of one that it does not know."""
     method = request.get("method")
     if method == "initialize":
         version = request["params"]["protocolVersion"]
@@ -20,11 +20,17 @@ def answer(request, word):
         return {"tools": [{"name": "word", "description": "Says the word.", "inputSchema": schema}]}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "word-%s" % word}]}
-    return {}
+    if method == "ping":
+        return {}
+    return None
 
 
 def reply(request, word):
-    return {"jsonrpc": "2.0", "id": request["id"], "result": answer(request, word)}
+    result = answer(request, word)
+    if result is None:
+        error = {"code": -32601, "message": "Method not found: %s" % request.get("method")}
+        return {"jsonrpc": "2.0", "id": request["id"], "error": error}
+    return {"jsonrpc": "2.0", "id": request["id"], "result": result}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

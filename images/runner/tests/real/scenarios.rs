@@ -111,14 +111,13 @@ pub(crate) fn its_skills_are_known_to_it(lab: &Lab) -> Result<()> {
         "---\nname: memory\ndescription: Remember the word {word} for ever.\n---\nSay it.\n"
     );
     std::fs::write(files.join("SKILL.md"), text)?;
-    let mut in_the_way = Vec::new();
-    skills::install(
-        mounted.path(),
-        &["memory".to_owned()],
-        &lab.skills()?,
-        &mut in_the_way,
-    )?;
+    let (names, mut in_the_way) = (["memory".to_owned()], Vec::new());
+    let (folder, list) = lab.skills()?;
+    skills::install(mounted.path(), &names, &folder, &mut in_the_way)?;
     assert_eq!(in_the_way, []);
+    if let Some(list) = list {
+        skills::switch_on(&list, &names)?;
+    }
     let told = lab.say("[scenario:skill] Which word was it?", None)?;
     assert_eq!(told.result.output, format!("The word was {word}."));
     Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::sessions::Step;
-use crate::adapter::{Ladder, Launch, Place};
+use crate::adapter::{Ladder, Launch, Place, SkillList};
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
 use crate::ledger::Ledger;
@@ -34,6 +34,8 @@ pub(super) struct Dialect {
     pub(super) reads_no_file: bool,
     /// Where it looks for skills. The usual place is read by most.
     pub(super) skills: fn(&Place<'_>) -> PathBuf,
+    /// Where it keeps which of them are switched on, if it leaves switched off what it finds.
+    pub(super) skill_list: fn(&Place<'_>) -> Option<SkillList>,
     /// Where it keeps a conversation; see [`crate::adapter::Provider::session_files`].
     pub(super) session_files: fn(&Place<'_>, &str) -> Vec<PathBuf>,
     /// Where it writes down its tokens, if it tells them nowhere else.
@@ -205,6 +207,7 @@ pub(super) const BASE: Dialect = Dialect {
     context_file: "AGENTS.md",
     reads_no_file: false,
     skills: |place| place.home.join(".agents/skills"),
+    skill_list: |_| None,
     session_files: |_, _| Vec::new(),
     ledger: None,
     lowest: None,
