@@ -137,7 +137,7 @@ impl Environment {
                 Some(given) => serde_json::from_str(given)
                     .ok()
                     .filter(Value::is_object)
-                    .ok_or_else(|| format!("the variable {name} of the Runtime or the Agent holds no JSON object: the MCP servers cannot be put into it"))?,
+                    .ok_or_else(|| format!("the variable {name} of the Runtime or the Agent holds no JSON object: what the runner sets there cannot be put into it"))?,
                 None => Value::Object(Map::new()),
             };
             merge(&mut json, value);

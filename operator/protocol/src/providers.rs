@@ -365,6 +365,7 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "codex-acp",
+        tools: ToolSupport::ALL,
         mcp: McpSupport::NO_SSE,
         thinks: true,
         ..PLAIN

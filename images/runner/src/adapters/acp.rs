@@ -12,6 +12,7 @@ mod gemini;
 mod generic;
 mod grok;
 mod hermes;
+mod hooked;
 mod kimi;
 mod kiro;
 mod mcode;
@@ -114,7 +115,7 @@ fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
         args.extend(option(flag, launch.thinking.as_deref()));
     }
     let root_env = if launch.root { dialect.root_env } else { &[] };
-    let parts = Parts {
+    let mut parts = Parts {
         program: dialect.program,
         reserved: dialect.reserved,
         args,
@@ -122,6 +123,9 @@ fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
         env: [dialect.env, root_env].concat(),
         ..Parts::default()
     };
+    if !launch.tools.is_empty() {
+        (dialect.held)(launch, &mut parts);
+    }
     if dialect.lifted.is_empty() {
         return parts.line(launch);
     }

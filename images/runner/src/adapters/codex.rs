@@ -2,7 +2,8 @@
 //! `turn/completed` decides. Then stdin is closed and the process ends.
 
 mod baseline;
-mod gate;
+pub(super) mod bridge;
+pub(super) mod gate;
 mod items;
 mod launch;
 mod meter;

@@ -46,6 +46,8 @@ fn asks() -> Vec<Value> {
         ("apply_patch", json!({"command": "*** Add File: a"})),
         ("", Value::Null),
     ];
+    let hook = json!({"source": "sessionFlags", "eventName": "preToolUse", "server": "mooring_gate", "key": "k",
+        "currentHash": "h"});
     let mut frames = vec![
         json!({"type": "extension_ui_request", "id": "0", "method": "notify", "message": "mooring: the gate is there"}),
         json!({"type": "response", "id": "1", "command": "get_state", "success": true, "data": {"sessionId": "s"}}),
@@ -54,10 +56,11 @@ fn asks() -> Vec<Value> {
         json!({"type": "extension_ui_request", "id": "9", "method": "confirm", "title": "?"}),
         json!({"type": "tool_execution_end", "toolCallId": "unseen", "isError": false}),
         json!({"id": 1, "result": {"userAgent": "codex/0.171.0"}}),
-        json!({"id": 2, "result": {"data": [{"hooks": [{"source": "sessionFlags", "eventName": "preToolUse",
-            "server": "mooring_gate", "key": "k", "currentHash": "h"}]}]}}),
-        json!({"id": 3, "result": {"thread": {"id": "t"}}}),
-        json!({"id": 4, "result": {"turn": {"id": "u"}}}),
+        json!({"id": 2, "result": {"data": [{"hooks": [&hook]}], "hooks": [&hook]}}),
+        json!({"id": 3, "result": {"thread": {"id": "t"}, "trusted": true}}),
+        json!({"id": 4, "result": {"turn": {"id": "u"}, "sessionId": "s"}}),
+        json!({"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": "tool_call",
+            "toolCallId": "unseen", "kind": "execute", "status": "in_progress"}}}),
         json!({"method": "hook/completed", "params": {"threadId": "t", "turnId": "u", "run": {
             "id": "pre-tool-use:0:/<session-flags>/config.toml:1", "eventName": "preToolUse", "status": "completed"}}}),
         json!({"method": "item/commandExecution/terminalInteraction", "params": {"threadId": "t", "turnId": "u", "stdin": "x"}}),
@@ -73,6 +76,9 @@ fn asks() -> Vec<Value> {
             json!({"id": number, "method": "mcpServer/elicitation/request",
             "params": {"serverName": "mooring_gate", "message": said}}),
         );
+        let form = json!({"type": "object", "properties": {"answer": {}, "input": {}}});
+        frames.push(json!({"id": number, "method": "elicitation/create",
+            "params": {"sessionId": "s", "mode": "form", "message": said, "requestedSchema": form}}));
         frames.push(json!({"type": "control_request", "request_id": id, "request": {"subtype": "hook_callback",
             "tool_use_id": id, "input": {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": input}}}));
         frames.push(json!({"type": "user", "message": {"content": [
@@ -161,7 +167,7 @@ fn wanted(provider: &str) -> [Word; 6] {
     use Word::{Ask, No, Yes};
     match provider {
         // A command that applies a patch is one.
-        "codex" => [Ask, No, No, Yes, No, Yes],
+        "codex" | "codex-acp" => [Ask, No, No, Yes, No, Yes],
         // A path has to be written as it is.
         "pi" => [Ask, Ask, No, No, No, Yes],
         _ => [Ask, Ask, No, Yes, No, Yes],

@@ -1,6 +1,7 @@
 //! Codex behind ACP.
 
 use crate::family::family;
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -41,3 +42,5 @@ through_the_runner!(CODEX_ACP:
     a_spent_quota_has_its_class
 );
 family!(CODEX_ACP as "acp");
+gated!(CODEX_ACP);
+gated!(CODEX_ACP: a_patch_is_one_whoever_applies_it an_image_is_looked_at_as_any_tool_is_used who_ends_the_one_that_asks_is_ended);

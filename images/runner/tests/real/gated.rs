@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use protocol::providers::Held;
+pub(crate) use left::what_it_changes_meanwhile_undoes_nothing;
 use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, Package, ToolStatus};
 use rustix::process::Signal;
@@ -47,7 +48,7 @@ fn names(lab: &Lab) -> (&'static str, &'static str) {
     match lab.cli.id {
         "pi" => ("bash", "read"),
         "copilot" => ("bash", "view"),
-        "codex" => ("Bash", "apply_patch"),
+        "codex" | "codex-acp" => ("Bash", "apply_patch"),
         _ => ("Bash", "Read"),
     }
 }
@@ -310,7 +311,7 @@ pub(crate) fn its_own_settings_are_not_for_its_tools(lab: &Lab) -> Result<()> {
     std::os::unix::fs::symlink(private, pod.at("workspace/work/own"))?;
     let patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: own/settings.json\n+{}\n*** End Patch\nEOF\n";
     let prompt = match lab.cli.id {
-        "codex" => format!(
+        "codex" | "codex-acp" => format!(
             "do: run {}\ndo: answer Over.\n",
             serde_json::to_string(patch)?
         ),
@@ -492,7 +493,7 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
                 vec!["home-extension", "work-extension", "prefix", "server"],
             )
         }
-        "codex" => {
+        "codex" | "codex-acp" => {
             let command = |name: &str| format!("[\"sh\", \"-c\", {:?}]", run(name));
             let server = |name: &str| {
                 format!(
@@ -506,7 +507,10 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
                 ("work/.codex/config.toml", server("work-server")),
                 ("home/.bash_profile", run("profile")),
             ];
-            (files, vec!["notify", "server", "profile"])
+            let mut names = vec!["notify", "server", "profile"];
+            // It would trust any working directory.
+            names.extend((lab.cli.id == "codex-acp").then_some("work-server"));
+            (files, names)
         }
         "copilot" => left_for_copilot(&run),
         "codebuddy" => left_for_codebuddy(&run),

@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use crate::adapters::frame::{list, text};
 
+/// Where a change of a file is shown as a patch.
+const PATCH: &str = "/_meta/jetbrains/air/diffPatch/text";
+
 /// What kind an update is, without regard to how it is spelled, and its fields. Some wrap them.
 pub(super) fn kind_of(update: &Value) -> (String, &Value) {
     let plain = |kind: &str| kind.replace(['_', '-'], "").to_lowercase();
@@ -41,6 +44,11 @@ pub(super) fn content_words(update: &Value) -> String {
         .iter()
         .map(|part| match text(part, "type") {
             "content" => content(part),
+            // One that shows a patch in place of both.
+            "diff" if part.pointer(PATCH).is_some() => {
+                let patch = part.pointer(PATCH).and_then(Value::as_str);
+                patch.unwrap_or_default().to_owned()
+            }
             "diff" => {
                 let bytes = |key| text(part, key).len();
                 let (old, new) = (bytes("oldText"), bytes("newText"));

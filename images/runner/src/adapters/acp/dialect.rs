@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::sessions::Step;
 use crate::adapter::{Ladder, Launch, Place, SkillList};
+use crate::adapters::command::Parts;
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
 use crate::ledger::Ledger;
@@ -76,6 +77,8 @@ pub(super) struct Dialect {
     pub(super) announces_no_servers: bool,
     /// Session modes in which it asks for no permission; the first that it offers is set.
     pub(super) modes: &'static [&'static str],
+    /// True for Codex behind it, whose own hook stands before its tools.
+    pub(super) hooked: bool,
     /// What is special about a question for a permission.
     pub(super) asks: fn(&Value) -> Asks,
     /// True when older versions read the prompt under another name, so that it is sent under both.
@@ -86,6 +89,8 @@ pub(super) struct Dialect {
     pub(super) tools: Naming,
     /// The tool that an update is of, as the program itself and a policy name it, where it says that.
     pub(super) tool: fn(&Value) -> &str,
+    /// What it is started with where it is held to its tools.
+    pub(super) held: fn(&Launch, &mut Parts<'_>),
     /// True for an update in the agent's words that is a notice of its program.
     pub(super) is_notice: fn(&Value) -> bool,
     /// Words of notices that mean that the conversation no longer fits, if nothing else was said.
@@ -228,11 +233,13 @@ pub(super) const BASE: Dialect = Dialect {
     thinking: None,
     announces_no_servers: false,
     modes: &[],
+    hooked: false,
     asks: |_| Asks::Permission,
     prompt_twice: false,
     steers: Steers::No,
     tools: Naming::Title,
     tool: |_| "",
+    held: |_, _| {},
     is_notice: |_| false,
     overflow: &[],
     fails_on_stderr: false,

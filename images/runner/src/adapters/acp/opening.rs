@@ -63,7 +63,9 @@ impl Run {
         if self.lacks_servers(out) {
             return;
         }
-        if self.dialect.logins.is_empty() {
+        if self.hooked.holds() {
+            self.list_hooks(out);
+        } else if self.dialect.logins.is_empty() {
             self.open(out);
         } else {
             self.log_in(None, out);

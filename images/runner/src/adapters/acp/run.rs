@@ -7,6 +7,7 @@ use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use super::dialect::{Asks, Dialect, Resume, Scope};
+use super::hooked::{ELICIT, Hooked};
 use super::meter::Meter;
 use super::remarks::Remarks;
 use super::sessions::{self, Need, Step};
@@ -47,6 +48,8 @@ const INTERJECTED: &str = "_x.ai/session/interjection";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     Initialize,
+    Hooks,
+    Trust,
     LogIn,
     New,
     GoOn(Resume),
@@ -85,6 +88,8 @@ pub(super) struct Run {
     pub(super) perhaps_lost: Option<String>,
     pub(super) remarks: Remarks,
     pub(super) updates: Updates,
+    /// Stands before its tools.
+    pub(super) hooked: Hooked,
     pub(super) meter: Meter,
     pub(super) stderr: Stderr,
     /// The answer to the prompt.
@@ -104,12 +109,13 @@ impl Adapter for Run {
         }
         match input {
             Input::Started => {
-                let params = json!({
+                let mut params = json!({
                     "protocolVersion": 1,
                     "clientInfo": {"name": "mooring", "version": env!("CARGO_PKG_VERSION")},
                     // What is announced has to be served.
                     "clientCapabilities": {"fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false},
                 });
+                self.hooked.capabilities(&mut params["clientCapabilities"]);
                 self.call(Call::Initialize, "initialize", &params, out);
                 wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             }
@@ -143,7 +149,10 @@ impl Adapter for Run {
             Input::Exited(exit) => self.finish(Some(exit), out),
             Input::Host(HostCommand::Interrupt) => self.interrupt(out),
             Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::Decide { id, allow, why }) => {
+                self.hook_decided(id, allow, why, out);
+            }
+            Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
     }
 }
@@ -168,6 +177,7 @@ impl Run {
             perhaps_lost: None,
             remarks: Remarks::default(),
             updates: Updates::default(),
+            hooked: Hooked::of(dialect, launch),
             meter: Meter::new(dialect.usage, launch.resume.is_some()),
             stderr: Stderr::default(),
             answer: None,
@@ -220,6 +230,9 @@ impl Run {
     fn answered(&mut self, call: Call, result: Result<Value, Refusal>, out: &mut Vec<Output>) {
         match (call, result) {
             (Call::Initialize, Ok(result)) => self.initialized(result, out),
+            (Call::Hooks, Ok(result)) => self.hooks_listed(&result, out),
+            (Call::Trust, Ok(result)) => self.hook_trusted(&result, out),
+            (Call::Hooks | Call::Trust, Err(refusal)) => self.no_hook(&refusal.words, out),
             (Call::LogIn, Ok(_)) => self.open(out),
             (Call::LogIn, Err(refusal)) => self.log_in(Some(refusal), out),
             (Call::New | Call::GoOn(_), Ok(result)) => self.opened(call, &result, out),
@@ -296,6 +309,10 @@ impl Run {
     }
 
     fn asked(&mut self, id: &Value, method: &str, params: &Value, out: &mut Vec<Output>) {
+        if method == ELICIT && self.hooked.holds() {
+            self.elicited(id, params, out);
+            return;
+        }
         let answer = if method == "session/request_permission" {
             let mut events = Vec::new();
             let call = params.get("toolCall").unwrap_or(&Value::Null);
@@ -390,7 +407,8 @@ impl Run {
             .iter()
             .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
-        if let Some(fault) = self.passed(update) {
+        let past = self.past_hook(update);
+        if let Some(fault) = past.or_else(|| self.passed(update)) {
             self.fail(fault, out);
         } else if a_tool_ended {
             self.handed_on(out);

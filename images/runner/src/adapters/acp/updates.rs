@@ -94,6 +94,21 @@ impl Updates {
         self.tell(at, events);
     }
 
+    /// A use of a tool that does not come about, of which the agent tells nothing.
+    pub(super) fn refused(
+        &mut self,
+        call: &str,
+        tool: &str,
+        input: Value,
+        why: String,
+        events: &mut Vec<EventBody>,
+    ) {
+        self.tell_open(call, events);
+        self.active = true;
+        self.calls.start(call, tool, input, events);
+        self.calls.end(call, why, ToolStatus::Failed, events);
+    }
+
     /// The run is over.
     pub(super) fn close(&mut self, events: &mut Vec<EventBody>) {
         self.tell_open("", events);

@@ -30,7 +30,7 @@ const INTERRUPT: &str = "\u{3}";
 
 /// The gate of one run. Without a policy it is open.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(in crate::adapters) struct Gate {
     guard: Guard<Asked>,
     /// Calls that were let in.
     allowed: Allowed,
@@ -52,7 +52,7 @@ struct Asked {
 
 /// What became of a request.
 #[derive(Debug, PartialEq)]
-pub(super) enum Taken {
+pub(in crate::adapters) enum Taken {
     /// It is none of the gate.
     No,
     /// It waits.
@@ -65,16 +65,16 @@ pub(super) enum Taken {
 
 /// A use of a tool that Codex tells nothing of, since it does not come to it.
 #[derive(Debug, PartialEq)]
-pub(super) struct Refused {
-    pub(super) call: String,
-    pub(super) tool: String,
-    pub(super) input: Value,
-    pub(super) why: String,
+pub(in crate::adapters) struct Refused {
+    pub(in crate::adapters) call: String,
+    pub(in crate::adapters) tool: String,
+    pub(in crate::adapters) input: Value,
+    pub(in crate::adapters) why: String,
 }
 
 impl Gate {
     /// For one run.
-    pub(super) fn of(launch: &Launch) -> Self {
+    pub(in crate::adapters) fn of(launch: &Launch) -> Self {
         let guard = Guard::new(launch.tools.clone(), &launch.cwd);
         let home = launch::gated_home(launch);
         Self {
@@ -86,7 +86,7 @@ impl Gate {
     }
 
     /// True when there is something to be held to.
-    pub(super) fn holds(&self) -> bool {
+    pub(in crate::adapters) fn holds(&self) -> bool {
         self.guard.holds()
     }
 
@@ -96,17 +96,7 @@ impl Gate {
     /// When it has not found it.
     pub(super) fn settings(&self, listed: &Value) -> Result<Value, Fault> {
         let entries = list(listed, "data").iter();
-        let mut hooks = entries.flat_map(|entry| list(entry, "hooks"));
-        let ours = hooks.find(|hook| {
-            text(hook, "source") == SOURCE
-                && text(hook, "eventName") == "preToolUse"
-                && text(hook, "server") == SERVER
-        });
-        let Some(ours) = ours else {
-            let message = "codex does not know the hook that holds the agent to its tools: it has to be of a version \
-                           whose hooks can call tools, as 0.171.0 is";
-            return Err(Fault::new(FailureClass::CliCrashed, message));
-        };
+        let ours = ours(entries.flat_map(|entry| list(entry, "hooks")))?;
         let state = json!({"enabled": true, "trusted_hash": text(ours, "currentHash")});
         let state = Map::from_iter([(text(ours, "key").to_owned(), state)]);
         Ok(json!({"PreToolUse": [hook(self.seconds)], "state": state}))
@@ -125,7 +115,17 @@ impl Gate {
         if !self.holds() || !is_ours {
             return Taken::No;
         }
-        let Some(said) = parse(text(params, "message")) else {
+        self.asks(id, text(params, "message"), out)
+    }
+
+    /// Takes what our server asks, in its own words.
+    pub(in crate::adapters) fn asks(
+        &mut self,
+        id: &Value,
+        message: &str,
+        out: &mut Vec<Output>,
+    ) -> Taken {
+        let Some(said) = parse(message) else {
             return Taken::Answered(answer("what the tool is given cannot be read", None));
         };
         let (call, tool) = (text(&said, "call"), text(&said, "tool"));
@@ -202,7 +202,7 @@ impl Gate {
     }
 
     /// A question that waits has its answer: the request, and what it is told.
-    pub(super) fn decide(
+    pub(in crate::adapters) fn decide(
         &mut self,
         id: &str,
         allow: bool,
@@ -236,7 +236,7 @@ impl Gate {
 
     /// The end of the run, when a tool is used that nobody looked at, or for something else than was let in: who asks for
     /// Codex runs as the agent does, and could be made to ask about something else. `over`: it was used.
-    pub(super) fn passed_by(&mut self, item: &Value, over: bool) -> Option<Fault> {
+    pub(in crate::adapters) fn passed_by(&mut self, item: &Value, over: bool) -> Option<Fault> {
         let call = text(item, "id");
         if !self.holds() {
             return None;
@@ -246,7 +246,7 @@ impl Gate {
     }
 
     /// The end of the run, when something is typed into a command that runs: no hook sees it.
-    pub(super) fn typed(&self, params: &Value) -> Option<Fault> {
+    pub(in crate::adapters) fn typed(&self, params: &Value) -> Option<Fault> {
         let typed = text(params, "stdin");
         if !self.holds() || typed.is_empty() || typed == INTERRUPT {
             return None;
@@ -255,6 +255,25 @@ impl Gate {
                        all that it needs when it starts it";
         Some(Fault::new(FailureClass::CliCrashed, message))
     }
+}
+
+/// Our hook among those that Codex has.
+///
+/// # Errors
+/// When it is not among them.
+pub(in crate::adapters) fn ours<'a>(
+    mut hooks: impl Iterator<Item = &'a Value>,
+) -> Result<&'a Value, Fault> {
+    let ours = hooks.find(|hook| {
+        text(hook, "source") == SOURCE
+            && text(hook, "eventName") == "preToolUse"
+            && text(hook, "server") == SERVER
+    });
+    ours.ok_or_else(|| {
+        let message = "codex does not know the hook that holds the agent to its tools: it has to be of a version whose \
+                       hooks can call tools, as 0.171.0 is";
+        Fault::new(FailureClass::CliCrashed, message)
+    })
 }
 
 /// The hook, as the thread's settings have it.

@@ -137,24 +137,38 @@ pub(super) fn gate_server(launch: &Launch) -> Value {
 fn gate_settings(launch: &Launch) -> Vec<String> {
     let hook = toml(&gate::hook(gate_seconds(launch)));
     let server = toml(&gate_server(launch));
-    let work = json!(launch.cwd.display().to_string());
     let settings = [
         format!("hooks.PreToolUse=[{hook}]"),
         format!("mcp_servers.{}={server}", gate::SERVER),
-        // Else a thread that may write makes it a trusted one, whose settings count: servers, which are programs.
-        format!("projects={{{work}={{trust_level=\"untrusted\"}}}}"),
+        format!("projects={}", toml(&untrusted(launch))),
     ];
     let words = settings.into_iter().flat_map(|set| ["-c".to_owned(), set]);
     words.collect()
 }
 
+/// What is said of the working directory. Else a thread that may write makes it a trusted one, whose settings count: servers,
+/// which are programs.
+pub(super) fn untrusted(launch: &Launch) -> Value {
+    let work = launch.cwd.display().to_string();
+    Value::Object(
+        [(work, json!({"trust_level": "untrusted"}))]
+            .into_iter()
+            .collect(),
+    )
+}
+
 /// JSON as a value of a setting. There are no nulls in it.
-fn toml(value: &Value) -> String {
+pub(super) fn toml(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| format!("{name}={}", toml(value)));
+            let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            let fields = fields.iter().map(|(name, value)| {
+                let name = match name.chars().all(is_bare) {
+                    true => name.clone(),
+                    false => json!(name).to_string(),
+                };
+                format!("{name}={}", toml(value))
+            });
             format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
         }
         Value::Array(values) => {
