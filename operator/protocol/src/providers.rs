@@ -465,10 +465,12 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "custom-app-server",
         steers: true,
+        // With the thread. What it finds by itself stays: by which words that is asked for nobody knows.
+        mcp: McpSupport::NO_SSE,
         thinks: true,
         ..PLAIN
     },
-    // Commands and events in lines.
+    // Commands and events in lines; none of them is about servers.
     Facts {
         id: "custom-rpc",
         steers: true,
@@ -480,6 +482,7 @@ pub const DRIVEN: &[Facts] = &[
         id: "custom-json-lines",
         idle_seconds: Some(1800),
         first_frame_seconds: None,
+        mcp: McpSupport::MERGED,
         thinks: true,
         ..PLAIN
     },

@@ -105,6 +105,8 @@ struct Run {
     thinking: Option<String>,
     service_tier: Option<String>,
     servers: Option<McpServers>,
+    /// Those that it finds by itself are asked for, so that they can be switched off.
+    replaces: bool,
     awaited: Awaited,
     /// Stands before its tools,
     gate: Gate,
@@ -192,6 +194,7 @@ impl Run {
             service_tier: launch.service_tier.clone(),
             awaited: Awaited::new(launch.mcp.as_ref()),
             servers: launch.mcp.clone(),
+            replaces: true,
             gate: Gate::of(launch),
             gate_server: launch::gate_server(launch),
             hooks: None,

@@ -2,10 +2,13 @@
 //! Its file makes a test of it with [`family!`].
 
 use anyhow::{Context as _, Result, ensure};
-use protocol::{EventBody, Outcome, Package, ProviderSession, TaskResult, ToolStatus};
+use protocol::{
+    EventBody, McpPlace, McpServer, McpSource, McpValue, Outcome, Package, ProviderSession,
+    TaskResult, ToolStatus, providers,
+};
 
 use crate::api::said;
-use crate::lab::Lab;
+use crate::lab::{Lab, tools, word};
 use crate::pod::Pod;
 use crate::whole::{pod, run, task};
 
@@ -44,7 +47,7 @@ fn succeeds(pod: &Pod, package: Package, wanted: &str) -> Result<TaskResult> {
     Ok(result)
 }
 
-/// A tool, a second process that goes on with the conversation, and one that is gone.
+/// A tool, a second process that goes on with the conversation, one that is gone, and a tool of a server.
 pub(crate) fn baseline(lab: &Lab, driver: &str) -> Result<()> {
     let pod = pod(lab)?;
     let first = nameless(
@@ -86,5 +89,31 @@ pub(crate) fn baseline(lab: &Lab, driver: &str) -> Result<()> {
     let third = succeeds(&pod, lost, "I was told.")?;
     let kept = third.provider_session.context("no session")?;
     ensure!(kept.id != gone, "it is still that one");
+    calls_a_server(lab, &pod, driver)
+}
+
+/// A server's tool answers with the word that the server was given, in the families that can be given servers. Not asked of
+/// the bridges: in the mode in which they begin, and `acp` sets none, a model of their own first judges such a call.
+fn calls_a_server(lab: &Lab, pod: &Pod, driver: &str) -> Result<()> {
+    let facts = providers::facts(driver).context("it is driven")?;
+    if driver == "acp" || !facts.mcp.stdio {
+        return Ok(());
+    }
+    let word = word()?;
+    let env = vec![McpValue {
+        name: "TOKEN".to_owned(),
+        value: McpSource::Plain(word.clone()),
+    }];
+    let mut asked = nameless(lab, driver, "[scenario:mcp] Which word is it?", None);
+    asked.options.mcp_servers = Some(vec![McpServer {
+        name: "words".to_owned(),
+        required: true,
+        at: McpPlace::Stdio {
+            command: "python3".to_owned(),
+            args: vec![tools()],
+            env,
+        },
+    }]);
+    succeeds(pod, asked, &format!("The server said {word}."))?;
     Ok(())
 }

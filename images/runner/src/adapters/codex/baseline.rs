@@ -1,7 +1,9 @@
 //! Programs that are known by no name and speak as Codex's app-server does. They get what that protocol has always had: no
-//! settings that one program knows, no servers, and no look into a store that may lie anywhere.
+//! settings that one program knows, servers with the thread and beside those that it finds, and no look into a store that
+//! may lie anywhere.
 
 use super::launch::RESERVED;
+use super::servers::Awaited;
 use super::{CODEX, Run};
 use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
@@ -15,13 +17,12 @@ pub(in crate::adapters) const APP_SERVER: Cli = Cli {
     skills: |place| place.home.join(".agents/skills"),
     session_files: |_, _| Vec::new(),
     launch: |launch| {
-        let without_servers = Launch {
-            mcp: None,
-            ..launch.clone()
-        };
         let run = Run {
             name: ID,
-            ..Run::new(&without_servers)
+            // How far it is with its servers it need not say; those that are required were greeted before.
+            awaited: Awaited::default(),
+            replaces: false,
+            ..Run::new(launch)
         };
         (command_line(launch), Box::new(run))
     },

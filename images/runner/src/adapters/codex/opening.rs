@@ -40,7 +40,7 @@ impl Run {
 
     /// What it finds by itself, where that is to be taken from it; then the thread.
     fn read_settings(&mut self, out: &mut Vec<Output>) {
-        if self.servers.is_some() {
+        if self.servers.is_some() && self.replaces {
             let params = json!({"cwd": self.cwd, "includeLayers": false});
             self.call(Call::Settings, "config/read", &params, out);
             wait(HANDSHAKE_TIMER, HANDSHAKE, out);

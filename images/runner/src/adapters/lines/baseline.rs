@@ -1,8 +1,9 @@
 //! Programs that are known by no name and run a turn per process as opencode's `run` does. They get the first version's
-//! arguments, which its relatives have kept, and nothing that is read from one program's log or settings.
+//! arguments and its variable for settings, which its relatives have kept, and nothing that is read from one program's log
+//! or settings.
 
 use super::Run;
-use super::opencode::{Named, OPENCODE, Opencode, RESERVED};
+use super::opencode::{Named, OPENCODE, Opencode, RESERVED, servers};
 use crate::adapter::{CommandLine, Launch};
 use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};
@@ -39,6 +40,7 @@ fn command_line(launch: &Launch) -> CommandLine {
         reserved: RESERVED,
         args,
         env: vec![("NO_COLOR", "1")],
+        env_json: launch.mcp.as_ref().map(servers),
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()
     };

@@ -1,6 +1,6 @@
 //! Programs that are known by no name and speak as pi does in its mode `rpc`. They get what that protocol has always had: no
-//! tool policy, no servers, and no look into a store that may lie anywhere. Which of their arguments would be words to them
-//! nobody knows here.
+//! tool policy, no servers (pi reads them from a file of its own home, and its protocol and its flags know none), and no
+//! look into a store that may lie anywhere. Which of their arguments would be words to them nobody knows here.
 
 use super::launch::RESERVED;
 use super::{PI, Run};
