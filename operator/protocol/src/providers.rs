@@ -338,6 +338,7 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "kimi",
+        tools: ToolSupport::NAMES,
         idle_seconds: Some(1800),
         mcp: McpSupport::MERGED,
         thinks: true,

@@ -18,6 +18,7 @@ mod kiro;
 mod mcode;
 mod meter;
 mod opening;
+mod outside;
 mod permissions;
 mod qoder;
 mod qwenpaw;

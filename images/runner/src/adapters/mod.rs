@@ -14,6 +14,7 @@ mod guard;
 mod json_rpc;
 mod lines;
 mod mcp;
+mod names;
 mod own;
 mod pi;
 mod pipes;

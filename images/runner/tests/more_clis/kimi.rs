@@ -1,5 +1,6 @@
 //! Kimi Code.
 
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -35,6 +36,18 @@ max_context_size = 128000
     acp: true,
 };
 
+/// The provider is given in variables, since nothing else counts where it is held to its tools.
+const HELD: Cli = Cli {
+    env: &[
+        ("KIMI_MODEL_NAME", "scripted-1"),
+        ("KIMI_MODEL_API_KEY", "any"),
+        ("KIMI_MODEL_PROVIDER_TYPE", "openai"),
+        ("KIMI_MODEL_BASE_URL", "http://127.0.0.1:8080/v1"),
+    ],
+    files: &[],
+    ..KIMI
+};
+
 // It tries a provider that fails again for minutes; its recordings show the classes.
 scenarios!(KIMI:
     it_answers
@@ -47,10 +60,12 @@ scenarios!(KIMI:
     a_tool_of_an_mcp_server_is_called
     its_skills_are_known_to_it
 );
+scenarios!(KIMI: the_model_is_told_how_much_to_think);
 through_the_runner!(KIMI:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
     its_skills_reach_the_model
     flags_of_ours_are_left_out
     a_stop_in_its_answer_leaves_nothing_in_time
@@ -59,4 +74,14 @@ through_the_runner!(KIMI:
     a_provider_that_hangs_is_noticed
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
+);
+gated!(HELD:
+    a_tool_that_is_denied_does_nothing
+    a_tool_that_is_denied_stays_so_when_it_goes_on
+    a_tool_of_a_server_that_is_denied_does_nothing
+    a_tool_that_is_not_named_does_nothing
+    what_cannot_be_held_does_not_begin
+    what_an_agent_left_undoes_nothing
+    what_it_changes_meanwhile_undoes_nothing
+    what_it_is_given_is_there_all_the_same
 );

@@ -1,11 +1,13 @@
 //! What holds a real program to its Agent's tools, in the hands of the whole runner: what may not be used does nothing, and
 //! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
 
+#[path = "left.rs"]
+mod left;
+
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use protocol::providers::Held;
-pub(crate) use left::what_it_changes_meanwhile_undoes_nothing;
 use protocol::tools::ToolPolicy;
 use protocol::{EventBody, FailureClass, Outcome, Package, ToolStatus};
 use rustix::process::Signal;
@@ -349,6 +351,10 @@ fn idle(lab: &Lab) -> Option<ToolPolicy> {
     Some(policy)
 }
 
+pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> {
+    left::what_it_changes_meanwhile_undoes_nothing(lab)
+}
+
 /// Its skills, its context file, and its conversation in a second process.
 pub(crate) fn what_it_is_given_is_there_all_the_same(lab: &Lab) -> Result<()> {
     let (pod, word) = (pod(lab)?, word()?);
@@ -515,7 +521,8 @@ fn leave(lab: &Lab, pod: &Pod) -> Result<Vec<&'static str>> {
         "copilot" => left_for_copilot(&run),
         "codebuddy" => left_for_codebuddy(&run),
         "claude-agent-acp" => left_for_claude_agent(&run),
-        other => anyhow::bail!("nothing is known to be left for {other}"),
+        other => left::left(other, &pod.at("workspace/work"), &run)?
+            .with_context(|| format!("nothing is known to be left for {other}"))?,
     };
     for (file, text) in files {
         let path = pod.at("workspace").join(file);

@@ -11,6 +11,7 @@ use crate::adapter::{Ladder, Launch, Place, SkillList};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
+use crate::adapters::names::Kept;
 use crate::ledger::Ledger;
 
 /// The differences of one agent.
@@ -91,6 +92,8 @@ pub(super) struct Dialect {
     pub(super) tool: fn(&Value) -> &str,
     /// What it is started with where it is held to its tools.
     pub(super) held: fn(&Launch, &mut Parts<'_>),
+    /// What it keeps to then, of one that is held to the names of tools, and what shows that it does.
+    pub(super) kept: Option<Kept>,
     /// True for an update in the agent's words that is a notice of its program.
     pub(super) is_notice: fn(&Value) -> bool,
     /// Words of notices that mean that the conversation no longer fits, if nothing else was said.
@@ -240,6 +243,7 @@ pub(super) const BASE: Dialect = Dialect {
     tools: Naming::Title,
     tool: |_| "",
     held: |_, _| {},
+    kept: None,
     is_notice: |_| false,
     overflow: &[],
     fails_on_stderr: false,

@@ -58,7 +58,8 @@ impl Run {
     }
 
     fn judge(&mut self) -> Judgement {
-        if let Some(fault) = self.fault.take() {
+        let left = self.names.left().filter(|_| !self.interrupted);
+        if let Some(fault) = self.fault.take().or(left) {
             return Err(fault);
         }
         let id = self.dialect.id;

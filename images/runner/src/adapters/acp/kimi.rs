@@ -3,14 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use protocol::TokenUsage;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::dialect::{BASE, Dialect};
+use crate::adapter::{Launch, LaunchFile, Place};
+use crate::adapters::command::Parts;
 use crate::adapters::flags::Takes;
 use crate::adapters::frame::{count, text};
+use crate::adapters::names::Kept;
+use crate::adapters::own::Home;
 use crate::adapters::stores;
 use crate::ledger::Ledger;
 
+/// The variable that moves its home.
+const HOME: &str = "KIMI_CODE_HOME";
 /// Names in folders that are looked at in all. An agent can fill its own store with as many as it likes.
 const NAMES: usize = 10_000;
 
@@ -20,9 +26,12 @@ pub(super) const DIALECT: Dialect = Dialect {
     args: &["acp"],
     reserved: &[("acp", Takes::Nothing)],
     env: &[("NO_COLOR", "1"), ("KIMI_CODE_NO_AUTO_UPDATE", "1")],
-    skills: |place| stores::folder(place, "KIMI_CODE_HOME", ".kimi-code").join("skills"),
+    skills: |place| stores::folder(place, HOME, ".kimi-code").join("skills"),
     ledger: Some(&LEDGER),
     modes: &["yolo"],
+    tool: named,
+    held,
+    kept: Some(KEPT),
     // It tells of its compacting as if the agent had said it, and may end a turn with that alone.
     is_notice: |update| {
         let words = update
@@ -36,6 +45,111 @@ pub(super) const DIALECT: Dialect = Dialect {
     ..BASE
 };
 
+/// By the list of tools in its settings, which stands before every permission and holds its sub-agents too.
+const KEPT: Kept = Kept {
+    program: "kimi",
+    how: "a version that keeps to [tools] in its config.toml, as 2.1.0 does",
+    away: &[],
+    has_none: |tool, said| {
+        said == format!("Tool \"{tool}\" is disabled by the active tool policy")
+            || said == format!("Tool \"{tool}\" not found")
+    },
+};
+/// Its tools as it spells them, where a policy may spell them otherwise.
+const TOOLS: [&str; 27] = [
+    "Agent",
+    "AgentSwarm",
+    "AskUserQuestion",
+    "Bash",
+    "CreateGoal",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+    "Edit",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "FetchURL",
+    "GetGoal",
+    "Glob",
+    "Grep",
+    "Read",
+    "ReadMediaFile",
+    "SetGoalBudget",
+    "Skill",
+    "TaskList",
+    "TaskOutput",
+    "TaskStop",
+    "TodoList",
+    "UpdateGoal",
+    "WaitFor",
+    "WebSearch",
+    "Write",
+];
+
+/// The tool of a call that begins. What it says of it later is what it does.
+fn named(update: &Value) -> &str {
+    let title = text(update, "title");
+    let begins = text(update, "sessionUpdate") == "tool_call";
+    let is_name = !title.is_empty() && !title.contains(char::is_whitespace);
+    if begins && is_name { title } else { "" }
+}
+
+/// With a tool policy its home is a folder in memory, with settings of ours: of the usual one only conversations and Skills
+/// stay. The working directory is no trusted one there, so that no server in it is started.
+fn held(launch: &Launch, parts: &mut Parts<'_>) {
+    let place = Place {
+        home: &launch.home,
+        cwd: &launch.cwd,
+        env: launch.env.variables(),
+    };
+    let usual = stores::folder(&place, HOME, ".kimi-code");
+    let Home { folder, links } = Home::new(launch, "kimi", &usual, &[("sessions", true)]);
+    let disabled = launch.tools.denied_tools().flat_map(spellings);
+    let enabled = launch.tools.allow.iter().map(String::as_str);
+    let settings = format!(
+        "telemetry = false\n\n[tools]\ndisabled = {}\nenabled = {}\n",
+        json!(disabled.collect::<Vec<_>>()),
+        json!(enabled.flat_map(spellings).collect::<Vec<_>>()),
+    );
+    parts.files.push(LaunchFile {
+        path: folder.join("config.toml"),
+        content: settings.into_bytes(),
+        secret: false,
+    });
+    parts.links = links;
+    let variables = [
+        (HOME, folder.display().to_string()),
+        // Else it might take settings that were changed while it runs.
+        ("KIMI_CODE_WATCH", "0".to_owned()),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value));
+    parts.secret_env.0.extend(variables);
+}
+
+/// A tool as a policy has it, and as the program does. It knows the tools of servers in whatever case.
+fn spellings(name: &str) -> Vec<String> {
+    let mcp = "mcp__";
+    if name
+        .get(..mcp.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(mcp))
+    {
+        let any_case = |letter: char| match letter {
+            'a'..='z' | 'A'..='Z' => {
+                format!(
+                    "[{}{}]",
+                    letter.to_ascii_lowercase(),
+                    letter.to_ascii_uppercase()
+                )
+            }
+            other => other.to_string(),
+        };
+        let rest: String = name[mcp.len()..].chars().map(any_case).collect();
+        return vec![format!("{mcp}{rest}")];
+    }
+    let own = (TOOLS.into_iter()).filter(|own| own.eq_ignore_ascii_case(name) && *own != name);
+    [name].into_iter().chain(own).map(str::to_owned).collect()
+}
+
 /// Over ACP it tells how full the context is, and no tokens.
 const LEDGER: Ledger = Ledger {
     files: |place, session| {
@@ -43,7 +157,7 @@ const LEDGER: Ledger = Ledger {
         if session.is_empty() || !session.chars().all(is_id) {
             return None;
         }
-        let store = stores::folder(place, "KIMI_CODE_HOME", ".kimi-code").join("sessions");
+        let store = stores::folder(place, HOME, ".kimi-code").join("sessions");
         let mut left = NAMES;
         let mut files = Vec::new();
         for work in folders(&store, &mut left)? {
@@ -84,8 +198,62 @@ fn folders(path: &Path, left: &mut usize) -> Option<Vec<PathBuf>> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use protocol::tools::ToolPolicy;
+
+    use super::super::command_line;
+    use super::super::run::Run;
     use super::*;
     use crate::adapter::Place;
+    use crate::testing::{launch, words};
+
+    fn asked(allow: &[&str], deny: &[&str]) -> Launch {
+        Launch {
+            tools: ToolPolicy {
+                allow: words(allow),
+                deny: words(deny),
+                ..ToolPolicy::default()
+            },
+            new_session: "1".to_owned(),
+            ..launch()
+        }
+    }
+
+    #[test]
+    fn with_a_policy_its_settings_are_ours() {
+        let line = command_line(&DIALECT, &asked(&["read", "mcp__a__b"], &["BASH"]));
+        let settings = String::from_utf8(line.files[0].content.clone()).unwrap();
+        let lists = "[tools]\ndisabled = [\"BASH\",\"Bash\"]\nenabled = [\"read\",\"Read\",\"mcp__[aA]__[bB]\"]\n";
+        assert!(settings.ends_with(lists), "{settings}");
+        let home = "/run/mooring/cli/kimi-1";
+        assert_eq!(line.files[0].path, Path::new(home).join("config.toml"));
+        assert!(line.env.0.contains(&(HOME.to_owned(), home.to_owned())));
+        assert_eq!(line.links[0].path, Path::new(home).join("sessions"));
+        let free = command_line(&DIALECT, &launch());
+        assert!(free.files.is_empty() && free.links.is_empty() && free.env.0.is_empty());
+    }
+
+    /// Of the frames of a call the first alone has the name of its tool.
+    #[test]
+    fn a_tool_that_was_taken_away_does_nothing_or_ends_the_run() {
+        let begins = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Bash", "status": "pending"});
+        let works =
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Running: ls"});
+        let ends = |status: &str, words: &str| {
+            let content = json!([{"type": "content", "content": {"type": "text", "text": words}}]);
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": status, "content": content})
+        };
+        let refused = "Tool \"Bash\" is disabled by the active tool policy";
+        for (deny, end, passed) in [
+            ("bash", ends("failed", refused), false),
+            ("bash", ends("failed", "exit 1"), true),
+            ("bash", ends("completed", "a"), true),
+            ("Read", ends("completed", "a"), false),
+        ] {
+            let mut run = Run::new(&DIALECT, &asked(&[], &[deny]));
+            assert!(run.outside(&begins).is_none() && run.outside(&works).is_none());
+            assert_eq!(run.outside(&end).is_some(), passed, "{deny} {end}");
+        }
+    }
 
     #[test]
     fn tokens_are_those_of_its_own_records() {

@@ -17,6 +17,7 @@ use super::{permissions, verdict};
 use crate::adapter::{Activity, Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
+use crate::adapters::names::Names;
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
 use crate::adapters::pipes::{self, Stdin, no_frame, wait};
 use crate::classify;
@@ -90,6 +91,8 @@ pub(super) struct Run {
     pub(super) updates: Updates,
     /// Stands before its tools.
     pub(super) hooked: Hooked,
+    /// What it keeps to where it is held to the names of tools.
+    pub(super) names: Names,
     pub(super) meter: Meter,
     pub(super) stderr: Stderr,
     /// The answer to the prompt.
@@ -178,6 +181,7 @@ impl Run {
             remarks: Remarks::default(),
             updates: Updates::default(),
             hooked: Hooked::of(dialect, launch),
+            names: (dialect.kept).map_or_else(Names::default, |kept| Names::of(launch, kept)),
             meter: Meter::new(dialect.usage, launch.resume.is_some()),
             stderr: Stderr::default(),
             answer: None,
@@ -407,8 +411,8 @@ impl Run {
             .iter()
             .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
-        let past = self.past_hook(update);
-        if let Some(fault) = past.or_else(|| self.passed(update)) {
+        let outside = self.outside(update).or_else(|| self.past_hook(update));
+        if let Some(fault) = outside.or_else(|| self.passed(update)) {
             self.fail(fault, out);
         } else if a_tool_ended {
             self.handed_on(out);

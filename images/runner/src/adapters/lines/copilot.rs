@@ -8,7 +8,7 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
-use self::held::{GATED, Names};
+use self::held::{GATED, KEPT};
 use super::{LADDER, Run, Talk, add, warning};
 use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::Cli;
@@ -18,6 +18,7 @@ use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::frame::{count, flag, list, log, text};
 use crate::adapters::mcp;
+use crate::adapters::names::Names;
 use crate::adapters::stores;
 use crate::classify;
 use crate::ledger::UsageFile;
@@ -34,7 +35,7 @@ pub(in crate::adapters) const COPILOT: Cli = Cli {
     ladder: LADDER,
     launch: |launch| {
         let copilot = Copilot {
-            names: Names::of(launch),
+            names: Names::of(launch, KEPT),
             ..Copilot::default()
         };
         let run = Run::new(copilot, launch.resume.clone());

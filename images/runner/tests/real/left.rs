@@ -1,0 +1,86 @@
+//! What an agent could have left for programs that are held to the names of tools.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use protocol::ToolStatus;
+use protocol::tools::ToolPolicy;
+use serde_json::json;
+
+use super::{Left, MADE, ended_with, results, words};
+use crate::lab::Lab;
+use crate::whole::{pod, run, task};
+
+/// It empties its settings in memory, which it can as any file of its own, and then uses what they took from it.
+pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> {
+    let denied = match lab.cli.id {
+        "kimi" => "Write",
+        _ => "write_file",
+    };
+    for (deny, how) in [
+        ("nothing", ToolStatus::Completed),
+        (denied, ToolStatus::Failed),
+    ] {
+        let pod = pod(lab)?;
+        let mut package = task(lab, &format!("[scenario:unlock-{}] Go.", lab.cli.id));
+        package.agent.tools = Some(ToolPolicy {
+            deny: words(&[deny]),
+            ..ToolPolicy::default()
+        });
+        let (told, ended) = run(&pod, package)?;
+        ended_with(&told, &ended, &[ToolStatus::Completed, how])?;
+        let emptied = &results(&told)[0].0;
+        ensure!(emptied.contains("unlocked"), "{emptied}");
+        assert_eq!(pod.at(MADE).exists(), how == ToolStatus::Completed);
+    }
+    Ok(())
+}
+
+/// What is left for this program, if anything is known. `run` is a command that shows that it was run.
+pub(super) fn left(id: &str, work: &Path, run: &impl Fn(&str) -> String) -> Result<Option<Left>> {
+    Ok(match id {
+        "kimi" => Some(for_kimi(work, run)?),
+        _ => None,
+    })
+}
+
+/// Hooks and a server in its home, and servers in a working directory that it calls trusted.
+fn for_kimi(work: &Path, run: &impl Fn(&str) -> String) -> Result<Left> {
+    let hook = |event: &str, name: &str| {
+        format!(
+            "[[hooks]]\nevent = \"{event}\"\ncommand = {}\n",
+            json!(run(name))
+        )
+    };
+    let server = |name: &str| {
+        let server = json!({"command": "sh", "args": ["-c", run(name)]});
+        json!({"mcpServers": {name: server}}).to_string()
+    };
+    let key = format!("home/.kimi-code/workspace-trust/wd_work_{}", sum(work)?).leak();
+    let trust = json!({"root": work, "trustedAt": 1}).to_string();
+    let files = vec![
+        (
+            "home/.kimi-code/config.toml",
+            hook("SessionStart", "start") + &hook("PreToolUse", "tool"),
+        ),
+        ("home/.kimi-code/mcp.json", server("home-server")),
+        (&*key, trust),
+        ("work/.kimi-code/mcp.json", server("work-server")),
+        ("work/.mcp.json", server("root-server")),
+    ];
+    let names = vec!["start", "tool", "home-server", "work-server", "root-server"];
+    Ok((files, names))
+}
+
+/// The first digits of the sum of a path, by which programs name what they know of a folder.
+fn sum(path: &Path) -> Result<String> {
+    let script = "printf %s \"$1\" | sha256sum";
+    let output = Command::new("sh")
+        .args(["-c", script, "sh"])
+        .arg(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
+        .output()?;
+    ensure!(output.status.success(), "sha256sum: {output:?}");
+    let sum = String::from_utf8(output.stdout)?;
+    Ok(sum.get(..12).context("a sum")?.to_owned())
+}
