@@ -75,6 +75,9 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
         )?;
         return Ok(ExitCode::SUCCESS);
     }
+    // Before anything is built: who mistypes a name should not wait for minutes to hear of it.
+    let key = arguments.anthropic_key_file.as_deref();
+    let key = key.map(model::read_key).transpose()?;
     let teller = Teller {
         started: Instant::now(),
     };
@@ -94,8 +97,7 @@ pub(crate) fn run(arguments: &Arguments, home: Home, checkout: PathBuf) -> Resul
     teller.tell("the operator is ready")?;
 
     let objects = Objects::new(&cluster);
-    let key = arguments.anthropic_key_file.as_deref();
-    let word = story::tell(&teller, &objects, &checkout, &images, key)?;
+    let word = story::tell(&teller, &objects, &checkout, &images, key.as_ref())?;
     let person = talk::Person::new(&cluster, moor)?;
     let examples = checkout.join("e2e/demo");
     talk::tell(&teller, &objects, &person, &examples, &word)?;

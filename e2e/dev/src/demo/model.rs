@@ -1,6 +1,7 @@
 //! Where the demo's agents get their words from: a model that plays a script, or Anthropic's with a key of one's own.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -17,6 +18,11 @@ const PORT: u16 = 8080;
 const SECRET: &str = "claude";
 /// Bytes of a file that holds a key and nothing else.
 const KEY_BYTES: u64 = 4096;
+/// The rights of everybody but a file's owner.
+const OTHERS: u32 = 0o077;
+
+/// A key of Anthropic. It is not shown.
+pub(super) struct Key(String);
 
 /// Makes the Secret, and the scripted model unless there is a key. Gives back what the Runtime's `network.allow` lists.
 pub(super) fn provide(
@@ -24,12 +30,12 @@ pub(super) fn provide(
     objects: &Objects<'_>,
     examples: &Path,
     image: &str,
-    key: Option<&Path>,
+    key: Option<&Key>,
 ) -> Result<String> {
     let (variables, allow) = match key {
-        Some(file) => {
+        Some(Key(key)) => {
             teller.tell("the model is Anthropic's; its key goes into a Secret and nowhere else")?;
-            let variables = json!({"ANTHROPIC_API_KEY": read_key(file)?});
+            let variables = json!({"ANTHROPIC_API_KEY": key});
             (variables, json!([{"cidr": "0.0.0.0/0", "port": 443}]))
         }
         None => scripted(teller, objects, examples, image)?,
@@ -86,45 +92,126 @@ fn in_its_namespace(objects: &Objects<'_>) -> Command {
 }
 
 /// The key in a file. No message holds any of it.
-fn read_key(file: &Path) -> Result<String> {
+pub(super) fn read_key(file: &Path) -> Result<Key> {
     let shown = file.display();
-    let found = fs::metadata(file).with_context(|| format!("read the key in {shown}"))?;
+    let what_to_do = "write the key into a file of your own: install -m 600 /dev/stdin FILE";
+    let found =
+        fs::metadata(file).with_context(|| format!("read the key in {shown}; {what_to_do}"))?;
     ensure!(
         found.is_file() && found.len() <= KEY_BYTES,
-        "{shown} is no file that holds a key and nothing else"
+        "{shown} is no file that holds a key and nothing else; {what_to_do}"
+    );
+    // Whoever else can read it can spend what it pays for.
+    ensure!(
+        found.mode() & OTHERS == 0,
+        "{shown} can be read or changed by others than its owner (mode {:o}): chmod 600 {shown}",
+        found.mode() & 0o777
     );
     let text = fs::read_to_string(file).with_context(|| format!("read the key in {shown}"))?;
     let key = text.trim();
+    ensure!(!key.is_empty(), "{shown} is empty; {what_to_do}");
     ensure!(
-        !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic()),
+        key.bytes().all(|byte| byte.is_ascii_graphic()),
         "{shown} must hold the key on one line and nothing else"
     );
-    Ok(key.to_owned())
+    Ok(Key(key.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
+
+    use cluster::{Cluster, Home};
+
     use super::*;
 
+    const KEY: &str = "sk-ant-made-up-6b1f";
+
+    fn write(folder: &Path, content: &str, mode: u32) -> std::path::PathBuf {
+        let file = folder.join("key");
+        fs::write(&file, content).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        file
+    }
+
     #[test]
-    fn a_key_is_one_line_and_no_message_holds_it() {
+    fn a_key_is_one_line_of_a_file_of_ones_own_and_no_message_holds_it() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("key");
-        let read = |content: &str| {
-            fs::write(&file, content).unwrap();
-            read_key(&file)
-        };
-        assert_eq!(read("sk-ant-1\n").unwrap(), "sk-ant-1");
-        for bad in [
-            "",
-            "\n",
-            "sk-ant-1\nsk-ant-2",
-            "sk-ant-1 sk-ant-2",
-            &"x".repeat(5000),
+        let read = |content: &str, mode| read_key(&write(folder.path(), content, mode));
+        assert_eq!(read(&format!("{KEY}\n"), 0o600).unwrap().0, KEY);
+        assert_eq!(read(KEY, 0o400).unwrap().0, KEY);
+        let two = format!("{KEY}\n{KEY}");
+        let long = KEY.repeat(300);
+        for (content, mode, says) in [
+            ("", 0o600, "is empty"),
+            ("\n", 0o600, "is empty"),
+            (&two, 0o600, "on one line"),
+            (&long, 0o600, "and nothing else"),
+            (KEY, 0o644, "chmod 600"),
+            (KEY, 0o640, "chmod 600"),
+            (KEY, 0o602, "chmod 600"),
         ] {
-            let words = format!("{:#}", read(bad).unwrap_err());
-            assert!(!words.contains("sk-ant"), "{words}");
+            let error = read(content, mode).err().unwrap();
+            let words = format!("{error:#}");
+            assert!(words.contains(says) && !words.contains("sk-ant"), "{words}");
         }
-        assert!(read_key(Path::new("/nowhere/key")).is_err());
+        for (file, says) in [
+            ("/nowhere/key", "install -m 600"),
+            ("/dev/null", "is no file"),
+        ] {
+            let words = format!("{:#}", read_key(Path::new(file)).err().unwrap());
+            assert!(words.contains(says), "{words}");
+        }
+    }
+
+    /// What kubectl is given of it: on its arguments, in its environment, and on its input.
+    fn told(kubectl: &str) -> (Result<String>, String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home")).unwrap();
+        let cluster = Cluster::new(home, folder.path().to_owned());
+        fs::create_dir_all(cluster.programs()).unwrap();
+        let draft = write(folder.path(), kubectl, 0o600);
+        let place = cluster.programs().join("kubectl");
+        // By a child: who has the file open for writing while another thread starts a program keeps it busy.
+        let mut install = Command::new("install");
+        let installed = install.args(["-m", "755"]).arg(draft).arg(&place).status();
+        assert!(installed.unwrap().success());
+        let teller = Teller {
+            started: Instant::now(),
+        };
+        let objects = Objects::new(&cluster);
+        let (nowhere, key) = (Path::new("/nowhere"), Key(KEY.to_owned()));
+        let made = provide(&teller, &objects, nowhere, "no-image", Some(&key));
+        let read = |kind: &str| fs::read_to_string(place.with_extension(kind)).unwrap_or_default();
+        (made, read("called"), read("read"))
+    }
+
+    #[test]
+    fn a_key_goes_into_a_secret_by_the_input_of_kubectl_and_nowhere_else() {
+        let (made, called, read) = told(
+            "#!/bin/sh\n{ printf '%s\\n' \"$@\"; env; } >> \"$0.called\"\ncat >> \"$0.read\"\n",
+        );
+        assert!(
+            called.contains("apply") && !called.contains("sk-ant"),
+            "{called}"
+        );
+        let secret: Value = serde_json::from_str(&read).unwrap();
+        assert_eq!(secret["kind"], "Secret");
+        assert_eq!(secret["metadata"]["name"], SECRET);
+        assert_eq!(secret["stringData"], json!({"ANTHROPIC_API_KEY": KEY}));
+        // And the agents may talk to nobody but a provider.
+        let allow = made.unwrap();
+        assert!(
+            allow.contains("443") && !allow.contains("sk-ant"),
+            "{allow}"
+        );
+
+        let (made, ..) = told("#!/bin/sh\ncat > /dev/null; echo no such kind >&2; exit 1\n");
+        let words = format!("{:?}", made.unwrap_err());
+        assert!(
+            words.contains("no such kind") && !words.contains("sk-ant"),
+            "{words}"
+        );
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn tell(
     objects: &Objects<'_>,
     checkout: &Path,
     images: &[(&str, Image)],
-    key: Option<&Path>,
+    key: Option<&model::Key>,
 ) -> Result<String> {
     let examples = checkout.join("e2e/demo");
     let image = |wanted: &str| {
