@@ -66,7 +66,11 @@ pub(crate) const SECOND: Relative = Relative {
     program: "opencode",
     known: Known {
         values: &["--format", "--model", "--session"],
-        switches: &["--dangerously-skip-permissions", "--standalone"],
+        switches: &[
+            "--dangerously-skip-permissions",
+            "--standalone",
+            "--thinking",
+        ],
     },
     approval: "--dangerously-skip-permissions",
     prompt_is_argument: false,

@@ -11,13 +11,14 @@ const RECORDINGS: usize = 12;
 /// Those whose recordings stand in for a provider without any of its own: between them all families are there.
 const STAND_INS: &[&str] = &["kimi", "claude", "codex", "pi", "opencode", "copilot"];
 
-/// The folders of recordings of a provider: its own, and those of its earlier versions; or that of its stand-in.
+/// The folders of recordings of a provider: its own, and those of its other versions; or that of its stand-in.
 fn folders(provider: &'static str) -> Vec<&'static str> {
-    let earlier: &[&str] = match provider {
+    let others: &[&str] = match provider {
         "pi" => &["pi-0.73"],
+        "opencode" => &["stand-ins/opencode-2"],
         _ => &[],
     };
-    let own = [provider].into_iter().chain(earlier.iter().copied());
+    let own = [provider].into_iter().chain(others.iter().copied());
     let own: Vec<_> = own.filter(|name| folder(name).is_dir()).collect();
     if own.is_empty() {
         let stand_in: &'static str = format!("stand-ins/{provider}").leak();

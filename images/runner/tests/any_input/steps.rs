@@ -1,10 +1,10 @@
 //! A run: how it begins, and what happens then.
 
 use proptest::prelude::*;
-use runner::adapter::{HostCommand, Input, Output, TimerId};
+use runner::adapter::{HostCommand, Input, Output, SideId, TimerId};
 
 use crate::corpus::{self, Lines};
-use crate::replay::{Case, Run};
+use crate::replay::{Case, Run, side_of};
 use crate::spoil::{instead, spoil};
 
 /// Numbers of timers; no adapter has as many.
@@ -16,6 +16,15 @@ const ASKED: &[Option<&str>] = &[
     Some("00000000-0000-4000-8000-000000000005"),
     Some("s"),
     Some("../../etc/passwd"),
+];
+
+/// Answers of a program that runs beside one.
+const ANSWERS: &[&str] = &[
+    "",
+    "HTTP 404",
+    r#"{"data":[]}"#,
+    r#"{"data":[{"id":"msg_2","type":"idle","outcome":"succeeded"},{"id":"msg_1","type":"assistant","finish":"stop","time":{"completed":2},"content":[{"type":"text","text":"All is well."}]}]}"#,
+    r#"{"data":[{"type":"idle","outcome":"succeeded"},{"id":7,"type":"assistant","content":{"type":"text"}}]}"#,
 ];
 
 /// Remarks have ids that begin so.
@@ -35,6 +44,8 @@ pub(crate) enum Step {
     Steer(u32),
     /// On the newest question, or on one that nobody asked.
     Decide(bool),
+    /// The newest program that it asked for, or one that it did not, ends: well, with some answer, or badly.
+    Ran(Option<Vec<u8>>),
     InterruptTools,
 }
 
@@ -67,6 +78,13 @@ impl Step {
                     allow: *allow,
                     why: (!allow).then_some("no"),
                 }));
+            }
+            Self::Ran(answer) => {
+                let id = run.out.iter().rev().find_map(side_of);
+                run.give(Input::Ran {
+                    id: id.unwrap_or(SideId(0)),
+                    stdout: answer.as_deref(),
+                });
             }
             Self::InterruptTools => {
                 run.give(Input::Host(HostCommand::InterruptBackgroundTools));
@@ -137,6 +155,8 @@ fn step(lines: Lines) -> impl Strategy<Value = Step> {
         1 => Just(Step::Interrupt),
         1 => any::<u32>().prop_map(Step::Steer),
         1 => any::<bool>().prop_map(Step::Decide),
+        1 => prop::option::of(prop::sample::select(ANSWERS))
+            .prop_map(|answer| Step::Ran(answer.map(|answer| answer.as_bytes().to_vec()))),
         1 => Just(Step::InterruptTools),
     ]
 }

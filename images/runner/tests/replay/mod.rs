@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use protocol::programs::Version;
 use protocol::{EventBody, FailureClass, Outcome};
 use runner::adapter::{
     Activity, Adapter, AdapterResult, Exit, HostCommand, Input, Launch, Output, SideId,
@@ -31,6 +32,11 @@ impl Case {
             cwd: "/workdir".into(),
             home: "/home/user".into(),
             resume: self.resume.map(str::to_owned),
+            // The one of which there are two that speak otherwise.
+            version: self
+                .folder
+                .ends_with("opencode-2")
+                .then_some(Version(2, 0, 18)),
             message: "hi".to_owned(),
             ..Launch::default()
         };
@@ -223,7 +229,8 @@ impl Run {
     }
 }
 
-fn side_of(output: &Output) -> Option<SideId> {
+/// The program that it asks to run beside it.
+pub(crate) fn side_of(output: &Output) -> Option<SideId> {
     let Output::Run { id, .. } = output else {
         return None;
     };

@@ -23,6 +23,9 @@ use crate::adapters::mcp;
 use crate::classify;
 use crate::mcp::{At, McpServers};
 
+/// From here on the flag that grants permissions has this short name, which earlier ones do not know. 1.14.34 has the long
+/// one, and 1.3.2 neither.
+const AUTO: Version = Version(1, 18, 0);
 /// From here on it knows other flags.
 const SECOND: Version = Version(2, 0, 0);
 /// Its service is told to stop before the program is.
@@ -88,7 +91,11 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 fn command_line(launch: &Launch) -> CommandLine {
-    let mut args = vec!["run", "--format", "json", "--auto"];
+    let grants = match launch.version >= Some(AUTO) {
+        true => "--auto",
+        false => "--dangerously-skip-permissions",
+    };
+    let mut args = vec!["run", "--format", "json", grants];
     // Failures that it tries again without a word stand in its log.
     args.extend(["--print-logs", "--log-level", "ERROR", "--thinking"]);
     args.extend(option("--model", launch.model.as_deref()));
@@ -114,6 +121,7 @@ fn second_line(launch: &Launch) -> CommandLine {
         (model, _) => model.clone(),
     };
     let mut args = vec!["run", "--format", "json", "--dangerously-skip-permissions"];
+    args.push("--thinking");
     args.extend(option("--model", model.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
     let parts = Parts {
@@ -189,6 +197,8 @@ pub(super) struct Opencode<N> {
     /// Text of the last step that had any.
     answer: String,
     fault: Option<Fault>,
+    /// Steps that have ended: each is an answer of the model.
+    answers: u32,
     /// Failed calls of the model since it last said something.
     attempts: u32,
     /// What does the work, of the second version.
@@ -286,6 +296,10 @@ impl<N: Named> Talk for Opencode<N> {
         self.fault.take()
     }
 
+    fn answers(&self) -> Option<u32> {
+        Some(self.answers)
+    }
+
     fn interrupts(&self) -> Option<Vec<String>> {
         let session = self.session.as_deref().or(self.asked.as_deref())?;
         self.service.as_ref()?.interrupt(session)
@@ -366,6 +380,7 @@ impl<N: Named> Opencode<N> {
 
     fn ended(&mut self, part: &Value) {
         let mut step = self.step.take().unwrap_or_default();
+        self.answers = self.answers.saturating_add(1);
         if let Some(tokens) = part.get("tokens") {
             let cache = tokens.get("cache").unwrap_or(&Value::Null);
             let spent = TokenUsage {
@@ -394,13 +409,17 @@ impl<N: Named> Opencode<N> {
         let status = u16::try_from(count(data, "statusCode")).ok();
         let of_status = status.and_then(classify::of_status);
         let names = [text(error, "name"), text(error, "type")];
-        let of_name = names
-            .contains(&"ContextOverflowError")
-            .then_some(FailureClass::ContextOverflow);
-        let class = classify::classify_or(
-            words,
-            of_name.or(of_status).unwrap_or(FailureClass::Unknown),
-        );
+        let of_name = names.into_iter().find_map(of_name);
+        let class = of_name.unwrap_or_else(|| classify::hinted(of_status, words));
         self.fault.get_or_insert(Fault::new(class, words));
+    }
+}
+
+/// The names of its errors that say what is wrong.
+fn of_name(name: &str) -> Option<FailureClass> {
+    match name {
+        "ContextOverflowError" => Some(FailureClass::ContextOverflow),
+        "ProviderAuthError" => Some(FailureClass::ProviderAuth),
+        _ => None,
     }
 }
