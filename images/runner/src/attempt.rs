@@ -32,11 +32,12 @@ use crate::options;
 use crate::prepare::{Preparation, Prepared, prepare};
 use crate::processes::Reaper;
 use crate::remarks::Told;
-use crate::resume::{Decision, Found, decide};
+use crate::resume::{self, Decision, Found, decide};
 use crate::settings::Settings;
 use crate::shell_files;
 use crate::signals::Blocked;
 use crate::spawn::spawn;
+use crate::standing::Standing;
 use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
 use crate::upload::backoff;
@@ -131,7 +132,14 @@ impl Attempt<'_> {
         let (decision, session) = decide(package, |id| self.look(provider, id));
         info!(resumes = asked(&decision).is_some(), "the workdir stands");
         let started = Instant::now();
-        let mut conclusion = self.converse(provider, decision, journal, host).await;
+        let standing = self.standing(provider);
+        let news = standing.news(asked(&decision)).await;
+        let mut conclusion = self
+            .converse(provider, decision, news.as_deref(), journal, host)
+            .await;
+        let asked = package.session.resume.as_ref();
+        let asked = asked.map(|session| session.id.as_str());
+        standing.note(&conclusion, asked).await;
         if let Some(words) = disk::full(self.volume()) {
             journal.remark(LogLevel::Warn, words.as_str());
             conclusion.outcome = on_full_volume(conclusion.outcome, &words);
@@ -225,19 +233,14 @@ impl Attempt<'_> {
     /// Whether the CLI's own store holds a session.
     fn look(&self, provider: &dyn Provider, session: &str) -> Found {
         let paths = self.at(|place| provider.session_files(place, session));
-        if paths.is_empty() {
-            return Found::Unclear;
-        }
-        let there = paths.iter().find(|path| {
-            std::fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0)
-        });
-        there.map_or(Found::No, |path| Found::Yes(path.display().to_string()))
+        resume::found(&paths)
     }
 
     async fn converse(
         &self,
         provider: &dyn Provider,
         decision: Decision,
+        news: Option<&str>,
         journal: &mut Journal,
         host: &mut Host,
     ) -> Conclusion {
@@ -255,7 +258,7 @@ impl Attempt<'_> {
                 return Conclusion::never_ran(outcome, self.package().session.resume.clone());
             }
         };
-        let launch = self.launch(provider, &decision, servers);
+        let launch = self.launch(provider, &decision, news, servers);
         let end = match self.turn(provider, &launch, 1, journal, host).await {
             Ok(end) => end,
             Err(conclusion) => return conclusion,
@@ -270,7 +273,7 @@ impl Attempt<'_> {
             format!("the conversation cannot be continued ({words}): the turn starts anew"),
         );
         let decision = Decision::Fresh(Some(words));
-        let launch = self.launch(provider, &decision, launch.mcp);
+        let launch = self.launch(provider, &decision, None, launch.mcp);
         match self.turn(provider, &launch, 2, journal, host).await {
             Ok(end) => {
                 let second = conclude(end, provider.id(), None, SessionPolicy::Fresh);
@@ -467,21 +470,31 @@ impl Attempt<'_> {
         told.and_then(programs::version_in)
     }
 
-    /// What the agent is told: before it, for a CLI that reads no file, what stands in the context file.
-    fn message(&self, decision: &Decision) -> String {
+    /// What the agent is told in every conversation.
+    fn standing(&self, provider: &dyn Provider) -> Standing {
+        let skills = self.at(|place| provider.skills(place));
+        Standing::of(self.package(), &skills, &self.layout.state)
+    }
+
+    /// What the agent is told: before it what is new of itself, for a CLI that reads no file all that stands in the context
+    /// file.
+    fn message(&self, provider: &dyn Provider, decision: &Decision, news: Option<&str>) -> String {
         let package = self.package();
         let message = message(package, decision);
-        let provider = adapters::find(&package.runtime.provider);
-        if !provider.is_some_and(Provider::reads_no_file) {
-            return message;
+        let whole = provider
+            .reads_no_file()
+            .then(|| context(package, str::to_owned));
+        match whole.as_deref().or(news) {
+            Some(first) => format!("{first}\n\n---\n\n{message}"),
+            None => message,
         }
-        format!("{}\n\n---\n\n{message}", context(package, str::to_owned))
     }
 
     fn launch(
         &self,
         provider: &dyn Provider,
         decision: &Decision,
+        news: Option<&str>,
         mcp: Option<McpServers>,
     ) -> Launch {
         let package = self.package();
@@ -498,7 +511,7 @@ impl Attempt<'_> {
             root: rustix::process::geteuid().is_root(),
             resume: asked(decision).map(str::to_owned),
             new_session: uuid::Uuid::now_v7().to_string(),
-            message: self.message(decision),
+            message: self.message(provider, decision, news),
             thinking: options.thinking_level.clone(),
             service_tier: options.service_tier.clone(),
             max_turns: options.max_turns,

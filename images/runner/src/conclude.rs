@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use protocol::{
-    Evidence, FailureClass, Outcome, ProviderSession, SessionPolicy, TokenUsage, limits,
+    Answer, Evidence, FailureClass, Outcome, ProviderSession, SessionPolicy, TokenUsage, limits,
 };
 
 use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
@@ -112,11 +112,17 @@ pub fn conclude(
 /// Two runs of one attempt: the second one's end, the first one's losses, the tokens of both.
 #[must_use]
 pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusion {
-    let said_nothing = second.session.is_none() && second.outcome != Outcome::Succeeded;
-    if said_nothing {
+    let worked = matches!(
+        second.outcome.class(),
+        None | Some(FailureClass::IterationLimit)
+    );
+    if !worked && second.session.is_none() {
         // It failed before it began: what was wrong at first says more.
         second.outcome = first.outcome;
-        // What was not given up then is not given up for nothing.
+    }
+    // What was in doubt, and not refused, is not given up for one that failed as well.
+    let in_doubt = first.provider.answer == Answer::Unknown;
+    if !worked && (in_doubt || second.session.is_none()) {
         second.session = first.session;
     }
     second.retired.extend(first.retired);
@@ -225,7 +231,7 @@ fn cut(mut text: String, bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use protocol::{Answer, EndReason};
+    use protocol::EndReason;
 
     use super::*;
     use crate::stop::StopCause;
@@ -403,7 +409,24 @@ mod tests {
             after(Outcome::Succeeded, Some("new")).as_deref(),
             Some("new")
         );
+        let limit = Outcome::failed(FailureClass::IterationLimit, "asked 3 times");
+        assert_eq!(after(limit, Some("new")).as_deref(), Some("new"));
         assert_eq!(after(failed(), None).as_deref(), Some("old"));
+        assert_eq!(after(failed(), Some("new")).as_deref(), Some("old"));
+    }
+
+    /// One that was refused is gone, whatever becomes of the next.
+    #[test]
+    fn a_refused_conversation_is_given_up_also_for_one_that_fails() {
+        let resume = SessionPolicy::Resume;
+        let first = conclude(end(failed(), rejected()), "claude", Some("old"), resume);
+        let second = end(failed(), ResumeOutcome::NotAsked);
+        let second = conclude(second, "claude", None, SessionPolicy::Fresh);
+        let both = after_fresh_start(first, second);
+        assert_eq!(
+            (both.session, both.retired),
+            (Some(claude("new")), vec!["old".to_owned()])
+        );
     }
 
     #[test]

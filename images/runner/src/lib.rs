@@ -44,6 +44,7 @@ pub mod shell_files;
 pub mod signals;
 pub mod skills;
 pub mod spawn;
+pub mod standing;
 pub mod stop;
 pub mod tail;
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Whether the conversation goes on: the runner's gate behind the server's decision.
 
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
 use protocol::{Evidence, Package, SessionPolicy};
 
 /// What was seen of the session's file in the CLI's own store.
@@ -11,6 +14,25 @@ pub enum Found {
     No,
     /// This CLI's store cannot be looked into.
     Unclear,
+}
+
+/// Looks whether a conversation is in one of the files in which it may be kept. What cannot be looked at now says nothing:
+/// only what is not there is gone.
+#[must_use]
+pub fn found(paths: &[PathBuf]) -> Found {
+    let mut gone = !paths.is_empty();
+    for path in paths {
+        match std::fs::metadata(path) {
+            Ok(file) if file.is_file() && file.len() > 0 => {
+                return Found::Yes(path.display().to_string());
+            }
+            Ok(_) => {}
+            Err(error) => {
+                gone &= matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            }
+        }
+    }
+    if gone { Found::No } else { Found::Unclear }
 }
 
 /// What to do about the conversation.
@@ -134,6 +156,27 @@ mod tests {
                 Decision::Unavailable(_) => "unavailable",
             };
             assert_eq!((decision, given), (wanted, answer), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        std::fs::write(at("empty"), "").unwrap();
+        std::fs::write(at("there"), "x").unwrap();
+        // Stands for everything that fails and is no answer: a folder without rights, a disk that fails.
+        std::os::unix::fs::symlink("round", at("round")).unwrap();
+        let yes = || Found::Yes(at("there").display().to_string());
+        for (names, wanted) in [
+            (&[][..], Found::Unclear),
+            (&["none"], Found::No),
+            (&["empty", "none/x", "there/x"], Found::No),
+            (&["round", "none"], Found::Unclear),
+            (&["round", "there"], yes()),
+        ] {
+            let paths: Vec<_> = names.iter().map(|name| at(name)).collect();
+            assert_eq!(found(&paths), wanted, "{names:?}");
         }
     }
 

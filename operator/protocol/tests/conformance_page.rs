@@ -66,6 +66,10 @@ const COLUMNS: &[(&str, &str)] = &[
         "runner: TERM in a tool, resume",
     ),
     ("its_context_file_reaches_the_model", "runner: context file"),
+    (
+        "new_instructions_reach_a_conversation_that_goes_on",
+        "runner: instructions that are new to a conversation",
+    ),
     ("its_skills_are_known_to_it", "skill"),
     ("its_skills_reach_the_model", "runner: skill"),
     ("a_tool_of_an_mcp_server_is_called", "MCP server called"),

@@ -28,7 +28,7 @@ use super::pipes::{self, Stdin, no_frame, takes_no_remark, wait};
 use super::stream_json::verdict::{judge, words};
 use super::stream_json::{Gate, Meter, Transcript, control};
 use crate::adapter::{
-    Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, TimerId,
+    Activity, Adapter, Exit, HostCommand, Input, Ladder, Launch, Output, ResumeOutcome, TimerId,
 };
 use crate::classify;
 
@@ -56,6 +56,10 @@ pub(super) const CLAUDE: Cli = Cli {
     },
     launch: |launch| (launch::command_line(launch), Box::new(Run::new(launch))),
 };
+
+fn is_other_login(words: &str) -> bool {
+    words.to_lowercase().contains(OTHER_LOGIN)
+}
 
 /// True for words with which the CLI says that it can never go on with the session asked for.
 fn rejects_session(words: &str) -> bool {
@@ -351,8 +355,13 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
 
         let name = self.name;
+        let rejection = self.rejection.take().filter(|_| judgement.is_err());
+        let (other_login, rejection) = match rejection {
+            Some(words) if is_other_login(&words) => (Some(words), None),
+            rejection => (None, rejection),
+        };
         let closing = Closing {
-            rejection: self.rejection.take().filter(|_| judgement.is_err()),
+            rejection,
             judgement,
             exit,
             asked: self.asked.take(),
@@ -364,7 +373,11 @@ impl Run {
             unknown: format!("{name} named no session"),
             doubts: name != ID,
         };
-        out.push(Output::Done(closing.result()));
+        let mut result = closing.result();
+        if let Some(words) = other_login {
+            result.resume = ResumeOutcome::Doubtful(words);
+        }
+        out.push(Output::Done(result));
     }
 
     /// The judgement of the run, from that of its last turn.
@@ -376,8 +389,7 @@ impl Run {
         match (judgement, &self.rejection) {
             (Ok(output), _) => self.background.check(output, events),
             (Err(fault), Some(words)) if fault.class != FailureClass::HistoryRejected => {
-                let other_login = words.to_lowercase().contains(OTHER_LOGIN);
-                let class = if other_login {
+                let class = if is_other_login(words) {
                     FailureClass::ProviderAuth
                 } else {
                     FailureClass::SessionRejected

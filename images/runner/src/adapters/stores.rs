@@ -1,5 +1,6 @@
 //! Looking for a conversation in the store of a CLI that names its files in ways which cannot be worked out.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::adapter::Place;
@@ -38,21 +39,22 @@ pub(super) fn look(
 }
 
 /// The files `depth` folders below `root` whose name `is_it` knows. `None` when there are more than can be
-/// looked at, which says nothing about any of them. Links to folders are not followed.
+/// looked at, or one cannot be looked at now, which says nothing about any of them. Links to folders are not followed.
 fn find(root: &Path, depth: u32, is_it: impl Fn(&str) -> bool) -> Option<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut left = ENTRIES;
     let mut folders = vec![(root.to_path_buf(), depth)];
     while let Some((folder, depth)) = folders.pop() {
-        // A folder that is not there holds nothing.
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            continue;
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // A folder that is not there holds nothing.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(_) => return None,
         };
-        for entry in entries.flatten() {
+        for entry in entries {
             left = left.checked_sub(1)?;
-            let Ok(kind) = entry.file_type() else {
-                continue;
-            };
+            let entry = entry.ok()?;
+            let kind = entry.file_type().ok()?;
             if depth > 0 && kind.is_dir() {
                 folders.push((entry.path(), depth - 1));
             } else if depth == 0 && kind.is_file() && entry.file_name().to_str().is_some_and(&is_it)
@@ -97,6 +99,8 @@ mod tests {
         assert_eq!(find(dir.path(), 2, it), Some(vec![at("a/b/it")]));
         assert_eq!(find(dir.path(), 0, it), Some(vec![at("it")]));
         assert_eq!(find(&at("none"), 2, it), Some(Vec::new()));
+        // Whatever fails but for want of a folder is no answer.
+        assert_eq!(find(&at("it"), 2, it), None);
     }
 
     #[test]

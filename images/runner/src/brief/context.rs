@@ -1,5 +1,7 @@
 //! The first layer: who the agent is and how it works here.
 
+use std::path::Path;
+
 use protocol::Package;
 
 use super::sections;
@@ -54,5 +56,17 @@ pub fn context(package: &Package, tame: impl Fn(&str) -> String) -> String {
         whole(include_str!("hand_over.md")).filter(|_| on_issue),
         whole(include_str!("steps_quick.md")).filter(|_| is_quick),
         whole(commands),
+    ])
+}
+
+/// The same for a conversation that goes on, with its skills, which lie in this folder.
+#[must_use]
+pub fn standing(package: &Package, skills: &Path) -> String {
+    let place = |name: &String| format!("`{}`", skills.join(name).display());
+    let all: Vec<_> = package.agent.skills.iter().map(place).collect();
+    let context = context(package, str::to_owned);
+    sections([
+        Some(fill(include_str!("standing.md"), &[("context", &context)])),
+        (!all.is_empty()).then(|| fill(include_str!("skills.md"), &[("skills", &all.join(", "))])),
     ])
 }

@@ -16,7 +16,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use context::context;
+pub use context::{context, standing};
 pub use message::message;
 pub use remark::remark;
 

@@ -264,7 +264,8 @@ fn a_missing_login_does_not_cost_the_conversation() {
     let refused = r#"{"type":"result","subtype":"success","is_error":true,"terminal_reason":"api_error","result":"Could not resolve authentication method."}"#;
     let out = told(Some("s1"), &[INIT, refused]);
     assert_eq!(result(&out).outcome.class(), Some(C::ProviderAuth));
-    assert!(matches!(result(&out).resume, ResumeOutcome::Rejected(_)));
+    // Good enough to try without it, and not to give it up for one that fails as well.
+    assert!(matches!(result(&out).resume, ResumeOutcome::Doubtful(_)));
     assert_eq!(
         (result(&out).session.as_deref(), &result(&out).retired[..]),
         (Some("s1"), &[][..])

@@ -19,6 +19,7 @@ macro_rules! through_the_runner {
             tools_are_told_one_by_one_and_every_token_counts
             a_lost_conversation_begins_anew_and_the_agent_is_told
             its_context_file_reaches_the_model
+            new_instructions_reach_a_conversation_that_goes_on
             its_skills_reach_the_model
             flags_of_ours_are_left_out
             a_stop_in_its_answer_leaves_nothing_in_time
@@ -223,6 +224,18 @@ pub(crate) fn its_context_file_reaches_the_model(lab: &Lab) -> Result<()> {
         answer(&pod(lab)?, package)?,
         format!("The word was {word}.")
     );
+    Ok(())
+}
+
+/// What an Agent says since its last run counts, also in a conversation that goes on.
+pub(crate) fn new_instructions_reach_a_conversation_that_goes_on(lab: &Lab) -> Result<()> {
+    let (pod, word) = (pod(lab)?, word()?);
+    let (told, _) = run(&pod, task(lab, "[scenario:text] hi"))?;
+    let session = told.results[0].provider_session.clone();
+    let session = session.context("a conversation")?;
+    let mut next = resuming(lab, "[scenario:skill] Which word was it?", &session.id);
+    next.agent.instructions = format!("Remember the word {word}.");
+    assert_eq!(answer(&pod, next)?, format!("The word was {word}."));
     Ok(())
 }
 
