@@ -36,6 +36,8 @@ const MEASURED: &[(&str, Footprint)] = &[
     ("codex-acp", took(265, 420)),
     ("openclaw", took(1060, 1385)),
     ("qoder", took(740, 745)),
+    ("reasonix", took(100, 130)),
+    ("qwenpaw", took(420, 425)),
 ];
 
 /// Beside the program: the runner, a shell, git.

@@ -61,7 +61,8 @@ const KNOWN: &[(&str, Program)] = &[
     (
         "opencode",
         Program {
-            lowest: Some(Version(1, 1, 54)),
+            // 1.3.2 knows no flag that grants permissions; this is the first that was seen to.
+            lowest: Some(Version(1, 14, 34)),
             install: Some("npm install --global opencode-ai@1.18.33"),
             ..told("opencode")
         },
@@ -98,6 +99,8 @@ const KNOWN: &[(&str, Program)] = &[
     (
         "kimi",
         Program {
+            // Earlier ones run commands by a terminal of their client alone, and each of them would fail.
+            lowest: Some(Version(2, 0, 0)),
             install: Some("npm install --global @moonshot-ai/kimi-code@2.1.0"),
             ..asked("kimi")
         },
@@ -115,6 +118,27 @@ const KNOWN: &[(&str, Program)] = &[
             lowest: Some(Version(2026, 5, 5)),
             install: Some("npm install --global openclaw@2026.9.6"),
             ..asked("openclaw")
+        },
+    ),
+    (
+        "hermes",
+        Program {
+            install: Some("pip install 'hermes-agent[acp,mcp]==0.19.0'"),
+            ..told("hermes")
+        },
+    ),
+    (
+        "reasonix",
+        Program {
+            install: Some("npm install --global reasonix@1.38.11"),
+            ..told("reasonix")
+        },
+    ),
+    (
+        "qwenpaw",
+        Program {
+            install: Some("pip install qwenpaw==2.2.2.post1"),
+            ..told("qwenpaw")
         },
     ),
     ("cursor", asked("cursor-agent")),
@@ -225,6 +249,6 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_called_as_its_provider() {
-        assert_eq!(of("hermes"), asked("hermes"));
+        assert_eq!(of("traecli"), asked("traecli"));
     }
 }
