@@ -361,6 +361,8 @@ pub enum Activity {
     Retrying(FailureClass),
     /// The model has answered one request: counted where a number of turns is the limit and the CLI has no flag for it.
     ModelTurn,
+    /// Each answer of the model will be told, so that none has to be guessed from what is seen.
+    TellsTurns,
     /// It was asked to end what runs in the background, and its tools get one more window for it.
     ToolsInterrupted,
 }

@@ -222,6 +222,25 @@ pub fn classify_or(text: &str, otherwise: FailureClass) -> FailureClass {
     }
 }
 
+/// The class of a failure of which a field says this much, and these words the rest.
+///
+/// The field comes first: a provider's words may speak of anything. Words go before it where they are evidence of what no
+/// status tells, or tell more exactly what the same status stands for.
+#[must_use]
+pub fn hinted(field: Option<FailureClass>, words: &str) -> FailureClass {
+    use FailureClass::{
+        ContextOverflow, HistoryRejected, ProviderOverloaded, ProviderQuota, ProviderServerError,
+    };
+    let said = classify(words);
+    match (field, said) {
+        (Some(_), HistoryRejected)
+        | (Some(ProviderOverloaded), ProviderQuota)
+        | (Some(ProviderServerError), ProviderOverloaded | ContextOverflow)
+        | (None, _) => said,
+        (Some(class), _) => class,
+    }
+}
+
 /// The class that a provider's HTTP status shows by itself.
 #[must_use]
 pub fn of_status(status: u16) -> Option<FailureClass> {

@@ -228,6 +228,7 @@ impl Watch {
     pub fn activity(&mut self, activity: Activity, now: Instant) {
         match activity {
             Activity::Frame | Activity::ModelTurn => self.progress(now),
+            Activity::TellsTurns => {}
             Activity::Retrying(class) => {
                 let since = self.retrying.map_or(now, |(since, _)| since);
                 self.retrying = Some((since, class));

@@ -147,7 +147,15 @@ impl Adapter for Run {
                 wait(HANDSHAKE_TIMER, INITIALIZE, out);
             }
             Input::Stdout(line) => self.stdout(&String::from_utf8_lossy(line), out),
-            Input::StdoutTooLong(bytes) => self.fail(Fault::too_long(self.name, bytes), out),
+            Input::StdoutTooLong(bytes) => {
+                let fault = Fault::too_long(self.name, bytes);
+                // It would be as long every time that the thread is asked for.
+                if self.asked.is_some() && self.rpc.waits(Call::Thread) {
+                    self.reject(fault.message, out);
+                } else {
+                    self.fail(fault, out);
+                }
+            }
             Input::Stderr(line) => pipes::stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(HANDSHAKE_TIMER) => {
                 if self.turn.is_none() && self.judgement.is_none() {

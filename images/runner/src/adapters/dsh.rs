@@ -59,6 +59,8 @@ struct Run {
     ready: bool,
     session: Option<String>,
     calls: Calls,
+    /// What it said since its last tool.
+    words: String,
     usage: std::collections::BTreeMap<String, TokenUsage>,
     judgement: Option<Judgement>,
     rejection: Option<String>,
@@ -75,6 +77,7 @@ impl Default for Run {
             ready: false,
             session: None,
             calls: Calls::default(),
+            words: String::new(),
             usage: std::collections::BTreeMap::new(),
             judgement: None,
             rejection: None,
@@ -159,12 +162,19 @@ impl Run {
                 return;
             }
             "session" => self.named(frame, &mut events),
-            "text" => events.push(EventBody::Text { content: content() }),
+            "text" => {
+                let content = content();
+                if self.words.len() + content.len() <= limits::BODY_BYTES {
+                    self.words.push_str(&content);
+                }
+                events.push(EventBody::Text { content });
+            }
             "thinking" => events.push(EventBody::Thinking { content: content() }),
             "tool_call" => {
                 let said = text(frame, "arguments");
                 let input = serde_json::from_str(said).unwrap_or_else(|_| json!({"raw": said}));
                 let (id, name) = (text(frame, "call_id"), text(frame, "name"));
+                self.words.clear();
                 self.calls.start(id, name, input, &mut events);
             }
             "tool_result" => {
@@ -247,7 +257,13 @@ impl Run {
             self.rejection = Some(cut(why.clone(), limits::MESSAGE_BYTES));
         }
         self.judgement = Some(match text(frame, "status") {
-            "completed" => judged(text(frame, "output")),
+            "completed" => {
+                let answer = match text(frame, "output") {
+                    "" => self.words.as_str(),
+                    output => output,
+                };
+                judged(answer, !self.calls.is_empty())
+            }
             "cancelled" | "aborted" if self.interrupted => Err(Fault::no_result(NAME, true)),
             _ if self.rejection.is_some() => Err(Fault::new(FailureClass::SessionRejected, why)),
             _ => Err(Fault::new(
@@ -303,8 +319,12 @@ impl Run {
     }
 }
 
-/// An answer, unless it is one of those that stand for a failure.
-fn judged(answer: &str) -> Judgement {
+/// An answer, unless it is one of those that stand for a failure, or there is none and nothing was done.
+fn judged(answer: &str, active: bool) -> Judgement {
+    if answer.is_empty() && !active {
+        let nothing = "the agent said nothing and did nothing";
+        return Err(Fault::new(FailureClass::EmptyOutput, nothing));
+    }
     match classify::of_poisoned_output(answer) {
         Some(class) => Err(Fault::of_spent(class, answer)),
         None => Ok(answer.to_owned()),

@@ -95,6 +95,33 @@ pub(super) fn without_settings(
     (kept, notes)
 }
 
+/// The command line without the words among its arguments that pi and its relative would take for a part of the prompt,
+/// and a note for each. `values` are the flags that take one.
+pub(super) fn without_words(argv: Vec<String>, values: &[&str]) -> (Vec<String>, Vec<EventBody>) {
+    // What stands before it, and the first flag, are ours or the Runtime's program.
+    let fixed = argv.iter().position(|word| word == "--mode").unwrap_or(0);
+    let mut kept: Vec<_> = argv[..fixed].to_vec();
+    let mut notes = Vec::new();
+    let mut rest = argv[fixed..].iter().cloned();
+    let mut words_only = false;
+    while let Some(word) = rest.next() {
+        words_only |= word == "--";
+        if !words_only && word.starts_with('-') && word != "-" {
+            let takes = values.contains(&word.as_str());
+            kept.push(word);
+            kept.extend(takes.then(|| rest.next()).flatten());
+        } else {
+            notes.push(EventBody::Log {
+                level: LogLevel::Warn,
+                content:
+                    "a word among the arguments would be a part of the prompt: it was left out"
+                        .to_owned(),
+            });
+        }
+    }
+    (kept, notes)
+}
+
 /// Takes off one layer of quotes, as people copy them from a shell: around the whole token, or around the
 /// value of a flag. `key="v"` is no flag and stays.
 fn unquote(token: &str) -> String {

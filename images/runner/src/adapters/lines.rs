@@ -53,6 +53,8 @@ const REST_TIMER: TimerId = TimerId(0);
 const INTERRUPT_CALL: SideId = SideId(0);
 /// Asks it whether the turn is done.
 const DOUBT_CALL: SideId = SideId(1);
+/// Ends what runs in the background.
+const BACKGROUND_CALL: SideId = SideId(2);
 /// Such a call is given so long.
 const CALL: Duration = Duration::from_secs(5);
 /// Lines of stderr that explain an end without a word.
@@ -124,6 +126,16 @@ trait Talk: Send + 'static {
     /// Takes the answer to that.
     fn answered(&mut self, _answer: &[u8], _events: &mut Vec<EventBody>) {}
 
+    /// How many requests the model has answered so far, of one that tells; of one that may tell, once it has.
+    fn answers(&self) -> Option<u32> {
+        None
+    }
+
+    /// The call that ends what runs in the background, where something does. It is asked for once.
+    fn background(&mut self) -> Option<Vec<String>> {
+        None
+    }
+
     /// The class of the failure after which this frame says that a request is tried again.
     fn retrying(_frame: &Value) -> Option<FailureClass> {
         None
@@ -142,6 +154,8 @@ struct Run<T> {
     begun: bool,
     /// The timeline was told that it runs.
     told: bool,
+    /// Answers of the model that were counted.
+    answers: u32,
     /// The end of stderr.
     last_words: VecDeque<String>,
     stdin: Stdin,
@@ -160,6 +174,9 @@ impl<T: Talk> Adapter for Run<T> {
             // The prompt is on its way; its end is the end of what is said.
             Input::Started => {
                 self.stdin.close(out);
+                if self.talk.answers().is_some() {
+                    out.push(Output::Activity(Activity::TellsTurns));
+                }
                 if let Some(session) = self.talk.session() {
                     self.told = true;
                     out.push(Output::Event(running(Some(session))));
@@ -177,7 +194,8 @@ impl<T: Talk> Adapter for Run<T> {
             Input::Exited(exit) => self.exited(exit, out),
             Input::Host(HostCommand::Interrupt) => self.interrupt(out),
             Input::Host(HostCommand::Steer { id, .. }) => takes_no_remark(id, T::NAME, out),
-            Input::Host(HostCommand::Decide { .. } | HostCommand::InterruptBackgroundTools) => {}
+            Input::Host(HostCommand::InterruptBackgroundTools) => self.end_background(out),
+            Input::Host(HostCommand::Decide { .. }) => {}
         }
     }
 }
@@ -190,6 +208,7 @@ impl<T: Talk> Run<T> {
             rejection: None,
             begun: false,
             told: false,
+            answers: 0,
             last_words: VecDeque::new(),
             stdin: Stdin::default(),
             interrupted: false,
@@ -206,6 +225,16 @@ impl<T: Talk> Run<T> {
                 .interrupts()
                 .map(|argv| call(INTERRUPT_CALL, argv)),
         );
+    }
+
+    /// A tool has run for too long: what goes on in the background is ended, and the rest goes on.
+    fn end_background(&mut self, out: &mut Vec<Output>) {
+        if let Some(argv) = self.talk.background() {
+            let words = "a command in the background has run for too long: it is ended";
+            out.push(Output::Event(warning(words)));
+            out.push(call(BACKGROUND_CALL, argv));
+            out.push(Output::Activity(Activity::ToolsInterrupted));
+        }
     }
 
     fn exited(&mut self, exit: Exit, out: &mut Vec<Output>) {
@@ -258,6 +287,9 @@ impl<T: Talk> Run<T> {
             out.push(Output::Event(running(session)));
         }
         out.extend(events.into_iter().map(Output::Event));
+        let answers = self.talk.answers().unwrap_or_default();
+        let more = answers.saturating_sub(std::mem::replace(&mut self.answers, answers));
+        out.extend((0..more).map(|_| Output::Activity(Activity::ModelTurn)));
         match self.talk.over() {
             Some(Duration::ZERO) => self.finish(None, None, out),
             Some(rest) => wait(REST_TIMER, rest, out),

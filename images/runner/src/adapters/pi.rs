@@ -113,6 +113,7 @@ impl Adapter for Run {
         }
         match input {
             Input::Started => {
+                out.push(Output::Activity(Activity::TellsTurns));
                 self.write(&json!({"id": STATE, "type": "get_state"}), out);
                 wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             }

@@ -8,6 +8,8 @@ use crate::adapter::Activity;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limit {
     most: Option<u32>,
+    /// Each answer is told, sooner or later.
+    tells: bool,
     told: u32,
     /// Answers that began with something for the timeline.
     seen: u32,
@@ -47,6 +49,7 @@ impl Limit {
     pub(super) fn activity(&mut self, activity: Activity) {
         match activity {
             Activity::ModelTurn => self.told = self.told.saturating_add(1),
+            Activity::TellsTurns => self.tells = true,
             Activity::Frame | Activity::Retrying(_) | Activity::ToolsInterrupted => {}
         }
     }
@@ -60,7 +63,8 @@ impl Limit {
 
     /// The limit, once it is reached and the model would be asked again. Tools that run may end first.
     pub(super) fn reached(&self) -> Option<u32> {
-        let count = if self.told > 0 { self.told } else { self.seen };
+        let is_told = self.tells || self.told > 0;
+        let count = if is_told { self.told } else { self.seen };
         let again = self.open == 0 && self.asks_next;
         self.most.filter(|most| count >= *most && again)
     }
@@ -128,5 +132,16 @@ mod tests {
         assert_eq!(limit.reached(), None, "three tools of one answer");
         limit.activity(Activity::ModelTurn);
         assert_eq!(limit.reached(), Some(2));
+    }
+
+    #[test]
+    fn an_answer_that_will_be_told_is_not_cut_between_its_tools() {
+        let mut limit = Limit::new(Some(1));
+        limit.activity(Activity::TellsTurns);
+        limit.event(&tool("1"));
+        limit.event(&ended("1"));
+        assert_eq!(limit.reached(), None, "another tool may be asked for");
+        limit.activity(Activity::ModelTurn);
+        assert_eq!(limit.reached(), Some(1));
     }
 }

@@ -293,8 +293,13 @@ pub(crate) fn result(out: &[Output]) -> &AdapterResult {
 /// The outputs as a reader likes to see them, one a line.
 pub(crate) fn shown(out: &[Output]) -> String {
     out.iter()
-        // As many as there are frames, and of no interest to who reads.
-        .filter(|output| !matches!(output, Output::Activity(Activity::Frame)))
+        // As many as there are frames, or once each run, and of no interest to who reads.
+        .filter(|output| {
+            !matches!(
+                output,
+                Output::Activity(Activity::Frame | Activity::TellsTurns)
+            )
+        })
         .map(|output| line_of(output) + "\n")
         .collect()
 }

@@ -159,6 +159,63 @@ fn what_is_not_of_this_turn_is_not_shown() {
     assert_eq!(texts.count(), 1);
 }
 
+/// However it spells its updates, and of no session beside ours.
+#[test]
+fn usage_is_read_in_every_spelling_and_of_our_session_alone() {
+    let update = |session: &str, update: &str| {
+        format!(
+            r#"{{"method":"session/notification","params":{{"sessionId":"{session}","update":{update}}}}}"#
+        )
+    };
+    let usage = |input: u32| format!(r#"{{"inputTokens":{input},"outputTokens":2}}"#);
+    for ours in [
+        format!(r#"{{"sessionUpdate":"usage_update","usage":{}}}"#, usage(7)),
+        format!(r#"{{"type":"UsageUpdate","usage":{}}}"#, usage(7)),
+        format!(r#"{{"UsageUpdate":{{"usage":{}}}}}"#, usage(7)),
+        format!(r#"{{"sessionUpdate":"turn_end","usage":{}}}"#, usage(7)),
+    ] {
+        let theirs = format!(
+            r#"{{"sessionUpdate":"usage_update","usage":{}}}"#,
+            usage(900)
+        );
+        let (ours, theirs) = (update("s", &ours), update("s2", &theirs));
+        let out = ended(run(
+            None,
+            &[INITIALIZED, OPENED, &theirs, &ours, SAID, ENDED],
+        ));
+        let tokens = result(&out).usage.values().next();
+        let told = tokens.map(|tokens| (tokens.input, tokens.output));
+        assert_eq!(told, Some((7, 2)), "{ours}");
+    }
+}
+
+/// An agent may say that all is well and leave a setting as it was.
+#[test]
+fn a_setting_that_was_not_taken_is_told() {
+    let opened = r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","configOptions":[{"id":"x","category":"effort","currentValue":"low"}]}}"#;
+    let told = |value: &str| {
+        let mut adapter = runner::adapters::find("acp")
+            .expect("it is there")
+            .launch(&runner::adapter::Launch {
+                thinking: Some("high".to_owned()),
+                ..Default::default()
+            })
+            .1;
+        let answer = format!(
+            r#"{{"id":3,"result":{{"configOptions":[{{"id":"x","currentValue":"{value}"}}]}}}}"#
+        );
+        let mut out = Vec::new();
+        adapter.handle(Input::Started, &mut out);
+        for line in [INITIALIZED, opened, &answer] {
+            adapter.handle(Input::Stdout(line.as_bytes()), &mut out);
+        }
+        let prompted = |output: &Output| matches!(output, Output::Write(line) if String::from_utf8_lossy(line).contains("session/prompt"));
+        assert!(out.iter().any(prompted));
+        out.iter().any(|output| matches!(output, Output::Event(EventBody::Log { content, .. }) if content.contains("was not taken")))
+    };
+    assert!(told("low") && !told("high"));
+}
+
 #[test]
 fn the_other_way_is_tried_where_one_is_not_known() {
     let both = r#"{"id":1,"result":{"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"resume":{}}}}}"#;

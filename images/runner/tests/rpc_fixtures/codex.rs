@@ -152,6 +152,29 @@ fn a_program_that_does_not_answer_is_not_waited_for() {
     assert!(!run.is_done(), "a turn takes what it takes");
 }
 
+/// The answer would be as long every time, so a thread that cannot be read is given up, and nothing else is.
+#[test]
+fn a_thread_whose_answer_is_too_long_is_given_up() {
+    for (resume, lines, rejected) in [
+        (Some("t"), &[INITIALIZED][..], true),
+        (None, &[INITIALIZED], false),
+        (Some("t"), &[], false),
+        (Some("t"), &[INITIALIZED, OPENED, BEGAN], false),
+    ] {
+        let mut run = run(resume, lines);
+        run.give(Input::StdoutTooLong(50_000_000));
+        let told = result(&run.out);
+        let is_it = matches!(told.resume, ResumeOutcome::Rejected(_));
+        assert_eq!(is_it, rejected, "{resume:?} {lines:?}");
+        let class = if rejected {
+            C::SessionRejected
+        } else {
+            C::CliCrashed
+        };
+        assert_eq!(told.outcome.class(), Some(class), "{resume:?} {lines:?}");
+    }
+}
+
 #[test]
 fn rest_ends_a_turn_whose_end_was_not_told() {
     let lines = [INITIALIZED, OPENED, BEGAN, SAID, IDLE];

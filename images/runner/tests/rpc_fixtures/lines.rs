@@ -1,7 +1,7 @@
 //! The recordings of programs that run one turn per process, and what their adapters do where there is none.
 
 use protocol::{EventBody, FailureClass as C, Outcome, TokenUsage};
-use runner::adapter::{Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
+use runner::adapter::{Activity, Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
 
 use crate::of;
 use crate::replay::{Case, Run, result};
@@ -294,6 +294,68 @@ fn a_provider_that_keeps_failing_is_given_up() {
     let told = result(&run.out);
     assert_eq!(told.outcome.class(), Some(C::ProviderNetwork));
     assert_eq!(told.session.as_deref(), Some("ses_1"));
+}
+
+/// How often the model is asked is known of these, so none of its answers is guessed.
+#[test]
+fn each_answer_of_the_model_is_told() {
+    for (folder, name, answers) in [
+        ("opencode", "write-read", 3),
+        ("qwen", "write-read", 3),
+        ("qwen", "shell", 2),
+        ("copilot", "shell", 2),
+        ("omp", "shell", 2),
+    ] {
+        let out = of(folder, folder, name).replay();
+        let count = |activity| {
+            let is_it = |output: &&Output| **output == Output::Activity(activity);
+            out.iter().filter(is_it).count()
+        };
+        assert_eq!(count(Activity::TellsTurns), 1, "{folder}");
+        assert_eq!(count(Activity::ModelTurn), answers, "{folder}/{name}");
+    }
+}
+
+/// Words speak of many things; a field of the failure says what it is.
+#[test]
+fn what_a_field_says_comes_before_words() {
+    for (id, line, class) in [
+        (
+            "copilot",
+            r#"{"type":"session.error","data":{"errorType":"authentication","message":"no credits service; internal error"}}"#,
+            C::ProviderAuth,
+        ),
+        (
+            "copilot",
+            r#"{"type":"session.error","data":{"errorType":"query","statusCode":400,"message":"prompt is too long"}}"#,
+            C::ContextOverflow,
+        ),
+        (
+            "opencode",
+            r#"{"type":"error","sessionID":"s","error":{"name":"ProviderAuthError","data":{"providerID":"p","message":"The quota file is odd"}}}"#,
+            C::ProviderAuth,
+        ),
+        (
+            "opencode",
+            r#"{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"statusCode":401,"message":"no credits for this key"}}}"#,
+            C::ProviderAuth,
+        ),
+        (
+            "opencode",
+            r#"{"type":"error","sessionID":"s","error":{"name":"APIError","data":{"statusCode":429,"message":"You exceeded your current quota"}}}"#,
+            C::ProviderQuota,
+        ),
+        (
+            "qwen",
+            r#"{"type":"result","subtype":"error_during_execution","is_error":true,"error":{"message":"[API Error: 503 the login service: unauthorized]"}}"#,
+            C::ProviderServerError,
+        ),
+    ] {
+        let mut run = run(id, None);
+        run.line(line);
+        let out = run.end(WELL);
+        assert_eq!(result(&out).outcome.class(), Some(class), "{id} {line}");
+    }
 }
 
 #[test]

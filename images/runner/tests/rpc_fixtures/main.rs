@@ -2,8 +2,10 @@
 //! event and the result.
 
 mod acp;
+mod antigravity;
 mod codebuddy;
 mod codex;
+mod cursor;
 mod lines;
 mod made_up;
 mod pi;

@@ -52,8 +52,8 @@ impl Meter {
         }
     }
 
-    /// A `usage_update`. One with `used` and `size` alone tells how full the context is, which is no use of
-    /// tokens. `begun`: the turn's message was sent.
+    /// A `usage_update`, or a `turn_end` with the same. One with `used` and `size` alone tells how full the context
+    /// is, which is no use of tokens. `begun`: the turn's message was sent.
     pub(super) fn update(&mut self, update: &Value, begun: bool) {
         let meta = update.get("_meta").unwrap_or(&Value::Null);
         self.model(text(meta, "_claude/model"));
@@ -66,14 +66,15 @@ impl Meter {
         }
     }
 
-    /// What is told behind the words of one answer of the model; see [`Scope::Answer`].
-    pub(super) fn words(&mut self, update: &Value) {
+    /// What is told behind the words of one answer of the model; see [`Scope::Answer`]. True where it was.
+    pub(super) fn words(&mut self, update: &Value) -> bool {
         let meta = update.get("_meta").unwrap_or(&Value::Null);
         let Some(usage) = meta.get("usage").filter(|usage| usage.is_object()) else {
-            return;
+            return false;
         };
         self.model(text(usage, "model"));
         self.turn = self.turn.plus(Snapshot::read(usage));
+        true
     }
 
     /// A notice that tells the tokens of the turn so far; the one with the highest number holds. What is told before

@@ -6,6 +6,7 @@ use std::time::Duration;
 use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
+use super::content::kind_of;
 use super::dialect::{Asks, Dialect, Resume, Scope};
 use super::hooked::{ELICIT, Hooked};
 use super::meter::Meter;
@@ -17,8 +18,8 @@ use super::{permissions, verdict};
 use crate::adapter::{Activity, Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
-use crate::adapters::names::Names;
 use crate::adapters::json_rpc::{Client, Incoming, Refusal, Version};
+use crate::adapters::names::Names;
 use crate::adapters::pipes::{self, Stdin, no_frame, wait};
 use crate::classify;
 
@@ -241,7 +242,10 @@ impl Run {
             (Call::LogIn, Err(refusal)) => self.log_in(Some(refusal), out),
             (Call::New | Call::GoOn(_), Ok(result)) => self.opened(call, &result, out),
             (Call::New | Call::GoOn(_), Err(refusal)) => self.not_opened(call, refusal, out),
-            (Call::SetUp, Ok(_)) => self.set_up(out),
+            (Call::SetUp, Ok(result)) => {
+                self.read_back(&result, out);
+                self.set_up(out);
+            }
             (Call::SetUp, Err(refusal)) => self.not_set(&refusal, out),
             (Call::Remark(number), result) => self.remarked(number, result, out),
             (Call::Close, _) => self.leave(out),
@@ -265,6 +269,20 @@ impl Run {
                 wait(QUIET_AT_MOST_TIMER, QUIET_AT_MOST, out);
             }
         }
+    }
+
+    /// What was set may have stayed as it was, though the agent says that all is well.
+    fn read_back(&mut self, result: &Value, out: &mut Vec<Output>) {
+        let Some(step) = &self.step else { return };
+        let Some(stayed) = sessions::not_taken(step, result) else {
+            return;
+        };
+        let words = format!("{} was not taken: the agent says {stayed:?}", step.what);
+        out.push(Output::Event(log(LogLevel::Warn, words)));
+        if step.need == Need::Model {
+            self.meter.model(stayed);
+        }
+        self.step = None;
     }
 
     /// The next step, or the prompt after the last.
@@ -364,6 +382,12 @@ impl Run {
         self.fail(Fault::new(FailureClass::EmptyOutput, message), out);
     }
 
+    /// True for what is of our session, also before it is open: some tell then what it has used up so far.
+    fn is_of_session(&self, params: &Value) -> bool {
+        let ours = self.session.as_deref().or(self.launch.resume.as_deref());
+        ours == Some(text(params, "sessionId"))
+    }
+
     /// True for what is of our session and of this turn: a session that is loaded tells its history again.
     fn is_ours(&self, params: &Value) -> bool {
         self.prompted && self.session.as_deref() == Some(text(params, "sessionId"))
@@ -394,15 +418,14 @@ impl Run {
             return;
         }
         let update = params.get("update").unwrap_or(&Value::Null);
-        if text(update, "sessionUpdate") == "usage_update" {
-            self.meter.update(update, self.prompted);
+        let (kind, fields) = kind_of(update);
+        if matches!(kind.as_str(), "usageupdate" | "turnend") && self.is_of_session(params) {
+            self.meter.update(fields, self.prompted);
         }
         if !self.is_ours(params) {
             return;
         }
-        if self.dialect.usage == Scope::Answer && self.prompted {
-            self.meter.words(update);
-        }
+        let answered = self.dialect.usage == Scope::Answer && self.meter.words(update);
         let mut events = Vec::new();
         if self.updates.update(self.dialect, update, &mut events) {
             self.begin(out);
@@ -411,6 +434,7 @@ impl Run {
             .iter()
             .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
+        out.extend(answered.then_some(Output::Activity(Activity::ModelTurn)));
         let outside = self.outside(update).or_else(|| self.past_hook(update));
         if let Some(fault) = outside.or_else(|| self.passed(update)) {
             self.fail(fault, out);

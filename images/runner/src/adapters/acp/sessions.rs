@@ -148,6 +148,18 @@ fn choose(choice: &Choice, id: &str, opened: &Value) -> Option<Step> {
     })
 }
 
+/// What an option still has that a step was to set, as the answer to it says.
+pub(super) fn not_taken<'a>(step: &Step, result: &'a Value) -> Option<&'a str> {
+    let config = text(&step.params, "configId");
+    let is_it = |option: &&Value| text(option, "id") == config;
+    let options = list(result, "configOptions").iter();
+    let stayed = text(
+        options.filter(|_| !config.is_empty()).find(is_it)?,
+        "currentValue",
+    );
+    (!stayed.is_empty() && stayed != text(&step.params, "value")).then_some(stayed)
+}
+
 fn by_id(wanted: &str, id: &str) -> Step {
     Step {
         need: Need::Model,

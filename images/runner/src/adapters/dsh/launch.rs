@@ -14,11 +14,17 @@ use crate::mcp::At;
 
 /// The command line of one run. It has no room for arguments of others.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
+    // On the session's volume, whatever its profile has for the usual place.
+    let sessions = launch.home.join(".dsh/sessions").display().to_string();
     let parts = Parts {
         program: "dsh",
         reserved: &[("--profile", Takes::Value), ("--stdio", Takes::Nothing)],
         args: vec!["--profile", "multica", "--stdio"],
-        env: vec![("NO_COLOR", "1"), ("DSH_TELEMETRY_DISABLED", "1")],
+        env: vec![
+            ("NO_COLOR", "1"),
+            ("DSH_TELEMETRY_DISABLED", "1"),
+            ("MULTICA_DSH_SESSION_ROOT", &sessions),
+        ],
         ..Parts::default()
     };
     let without = Launch {
@@ -108,6 +114,11 @@ mod tests {
         let line = command_line(&given);
         assert_eq!(line.argv.join(" "), "dsh run --profile multica --stdio");
         assert_eq!(line.notes.len(), 1);
+        let store = (
+            "MULTICA_DSH_SESSION_ROOT".to_owned(),
+            "/workspace/home/.dsh/sessions".to_owned(),
+        );
+        assert!(line.env_defaults.contains(&store));
     }
 
     #[test]

@@ -158,6 +158,30 @@ fn ends_that_are_failures() {
 }
 
 #[test]
+fn a_turn_without_a_word_and_without_a_tool_is_no_success() {
+    let done = frame("result", json!({"status": "completed", "output": ""}));
+    let call = json!({"call_id": "c", "name": "shell", "arguments": "{}"});
+    let words = frame("text", json!({"content": "Done."}));
+    for (between, wanted) in [
+        (vec![], Err(FailureClass::EmptyOutput)),
+        (vec![frame("tool_call", call)], Ok("")),
+        (vec![words], Ok("Done.")),
+    ] {
+        let lines: Vec<_> = [ready(), session()]
+            .into_iter()
+            .chain(between)
+            .chain([done.clone()])
+            .collect();
+        let (_, told) = told(None, &lines, WELL);
+        let judged = match told.outcome.class() {
+            Some(class) => Err(class),
+            None => Ok(told.output.as_str()),
+        };
+        assert_eq!(judged, wanted, "{lines:?}");
+    }
+}
+
+#[test]
 fn a_conversation_goes_on_where_it_says_so() {
     let done = frame("result", json!({"status": "completed", "output": "Yes."}));
     let (_, went_on) = told(Some("s"), &[ready(), session(), done.clone()], WELL);

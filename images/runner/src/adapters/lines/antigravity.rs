@@ -162,11 +162,22 @@ impl Talk for Antigravity {
             error => error.to_owned(),
         };
         let class = match status {
+            _ if error == LATE_NETWORK => FailureClass::ProviderNetwork,
             // Nobody of ours asked for it, or the end that it asks for would count.
             "CANCELLED" | "ABORTED" | "TIMEOUT" => FailureClass::CliCrashed,
             _ => FailureClass::Unknown,
         };
         Some(Fault::new(classify::classify_or(&words, class), words))
+    }
+
+    /// Each step of its own that tells tokens was one.
+    fn answers(&self) -> Option<u32> {
+        let own = format!("{}/", self.session.as_deref().unwrap_or_default());
+        let steps = self.steps.keys();
+        let count = steps
+            .filter(|step| step.starts_with(&own) || step.starts_with('/'))
+            .count();
+        u32::try_from(count).ok().filter(|count| *count > 0)
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {

@@ -185,6 +185,8 @@ struct Copilot {
     usage: BTreeMap<String, TokenUsage>,
     /// Messages and thoughts of which pieces were shown.
     in_pieces: HashSet<String>,
+    /// Messages of its own, each an answer of the model.
+    answers: u32,
     /// The last message without tools, and the last one with words.
     answer: Option<String>,
     words: String,
@@ -211,7 +213,12 @@ impl Talk for Copilot {
                 let content = text(data, "deltaContent").to_owned();
                 events.push(EventBody::Thinking { content });
             }
-            "assistant.message" => self.message(data, events),
+            "assistant.message" => {
+                if text(frame, "agentId").is_empty() && text(data, "parentToolCallId").is_empty() {
+                    self.answers = self.answers.saturating_add(1);
+                }
+                self.message(data, events);
+            }
             "assistant.reasoning" => {
                 let content = text(data, "content").to_owned();
                 let is_new = !self.in_pieces.contains(text(data, "reasoningId"));
@@ -277,6 +284,10 @@ impl Talk for Copilot {
     fn fault(&mut self) -> Option<Fault> {
         let passed = self.passed.take().or_else(|| self.names.left());
         passed.or_else(|| self.fault.take())
+    }
+
+    fn answers(&self) -> Option<u32> {
+        Some(self.answers)
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
@@ -357,7 +368,7 @@ impl Copilot {
             _ => None,
         };
         let class = of_kind.or_else(|| status.and_then(classify::of_status));
-        let class = classify::classify_or(words, class.unwrap_or(FailureClass::Unknown));
+        let class = classify::hinted(class, words);
         self.fault = Some(Fault::new(class, words));
     }
 }

@@ -18,6 +18,10 @@ use crate::classify;
 
 /// How the name of a tool ends in the key of its call.
 const SUFFIX: &str = "ToolCall";
+/// Commands in the background that are kept in mind.
+const BACKGROUND: usize = 64;
+/// Ends processes, with those that they began; some lead no group.
+const END: &str = r#"for pid; do kill -KILL -- "-$pid" || kill -KILL "$pid"; done"#;
 /// What it writes to both of its pipes may name the pipe first.
 const PIPES: [&str; 2] = ["stdout", "stderr"];
 
@@ -84,6 +88,9 @@ struct Cursor {
     thought: bool,
     /// Tokens of its steps, which older builds tell.
     steps: TokenUsage,
+    answers: u32,
+    /// Processes of commands that go on in the background.
+    background: Vec<u64>,
     /// The failure that it told last.
     error: Option<String>,
     /// Its last frame.
@@ -131,6 +138,7 @@ impl Talk for Cursor {
             "text" => self.said(text(part, "text"), events),
             "step_finish" => {
                 let told = part.get("tokens").unwrap_or(&Value::Null);
+                self.answers = self.answers.saturating_add(1);
                 super::sum(&mut self.steps, tokens(told));
             }
             "error" => self.failed(&[text(frame, "error"), text(frame, "detail")], line, events),
@@ -191,6 +199,19 @@ impl Talk for Cursor {
         let words = told.into_iter().find(|words| !words.is_empty());
         let words = words.unwrap_or("cursor ended its turn with an error, and said no more");
         Some(Fault::new(classify::classify(words), words))
+    }
+
+    /// Older builds alone tell.
+    fn answers(&self) -> Option<u32> {
+        (self.answers > 0).then_some(self.answers)
+    }
+
+    /// It would wait for them for ever, and keep its result back.
+    fn background(&mut self) -> Option<Vec<String>> {
+        let pids = std::mem::take(&mut self.background);
+        let words = ["sh", "-c", END, "sh"].map(str::to_owned);
+        let pids: Vec<_> = pids.iter().map(u64::to_string).collect();
+        (!pids.is_empty()).then(|| words.into_iter().chain(pids).collect())
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
@@ -304,6 +325,9 @@ impl Cursor {
         let result = call.get("result").unwrap_or(&Value::Null);
         if let Some(pid) = background(tool, result) {
             // It has not ended: its result would be a lie.
+            if self.background.len() < BACKGROUND {
+                self.background.push(pid);
+            }
             events.push(warning(format!(
                 "a command goes on in the background, as process {pid}"
             )));
@@ -335,7 +359,8 @@ fn call_of(frame: &Value) -> Option<(&str, &Value)> {
 fn background(tool: &str, result: &Value) -> Option<u64> {
     let goes_on = tool == "shell" && flag(result, "isBackground");
     let success = result.get("success").filter(|_| goes_on)?;
-    success.get("pid")?.as_u64()
+    // One is the pod's first process, and none is a group of ours.
+    success.get("pid")?.as_u64().filter(|pid| *pid > 1)
 }
 
 /// How a tool ended, and what it gave.

@@ -11,7 +11,7 @@ use crate::adapter::{CommandLine, Launch, Place};
 use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
-use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::flags::{Reserved, Takes, without_words};
 use crate::adapters::frame::{flag, log, text};
 use crate::adapters::pi::Talk as Steps;
 use crate::adapters::stores::{self, is_uuid};
@@ -36,6 +36,7 @@ const RESERVED: &Reserved = &[
     ("-p", Takes::Nothing),
     ("--print", Takes::Nothing),
     ("--mode", Takes::Value),
+    ("--thinking", Takes::Value),
     ("--session", Takes::Value),
     ("--session-dir", Takes::Value),
     ("--no-session", Takes::Nothing),
@@ -46,6 +47,44 @@ const RESERVED: &Reserved = &[
     ("--resume", Takes::MaybeValue),
     ("--approval-mode", Takes::Value),
     ("--auto-approve", Takes::Nothing),
+    ("--yolo", Takes::Nothing),
+    ("--from-claude", Takes::Nothing),
+    ("--from-codex", Takes::Nothing),
+];
+
+/// Flags that take a value.
+const VALUES: &[&str] = &[
+    "--cwd",
+    "--config",
+    "--add-dir",
+    "--mode",
+    "--provider",
+    "--model",
+    "--smol",
+    "--slow",
+    "--plan",
+    "--prewalk-into",
+    "--plan-yolo-into",
+    "--max-time",
+    "--service-tier",
+    "--api-key",
+    "--system-prompt",
+    "--append-system-prompt",
+    "--provider-session-id",
+    "--prompt-cache-key",
+    "--models",
+    "--tools",
+    "--thinking",
+    "--session",
+    "--export",
+    "--hook",
+    "--extension",
+    "-e",
+    "--trusted-extension",
+    "--plugin-dir",
+    "--skills",
+    "--profile",
+    "--alias",
 ];
 
 fn command_line(launch: &Launch) -> CommandLine {
@@ -62,7 +101,11 @@ fn command_line(launch: &Launch) -> CommandLine {
         stdin: launch.message.clone().into_bytes(),
         ..Parts::default()
     };
-    parts.line(launch)
+    let mut line = parts.line(launch);
+    let (argv, notes) = without_words(line.argv, VALUES);
+    line.argv = argv;
+    line.notes.extend(notes);
+    line
 }
 
 fn home(place: &Place<'_>) -> PathBuf {
@@ -88,6 +131,8 @@ struct Omp {
     steps: Steps,
     /// The agent has come to its end.
     ended: bool,
+    /// Steps that have ended: each is an answer of the model.
+    answers: u32,
 }
 
 impl Talk for Omp {
@@ -104,7 +149,10 @@ impl Talk for Omp {
             "message_end" => self.steps.whole(message, events),
             "tool_execution_start" => self.steps.tool(frame, events),
             "tool_execution_end" => self.steps.tool_ended(frame, events),
-            "turn_end" => self.steps.step(message),
+            "turn_end" => {
+                self.answers = self.answers.saturating_add(1);
+                self.steps.step(message);
+            }
             "agent_end" => self.ended = true,
             "auto_retry_start" => {
                 let words = text(frame, "errorMessage");
@@ -165,6 +213,10 @@ impl Talk for Omp {
             return None;
         }
         self.steps.judge(false).err()
+    }
+
+    fn answers(&self) -> Option<u32> {
+        Some(self.answers)
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {

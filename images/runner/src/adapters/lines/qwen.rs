@@ -11,7 +11,7 @@ use crate::adapters::Cli;
 use crate::adapters::command::{Parts, option};
 use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::flags::{Reserved, Takes};
-use crate::adapters::frame::{count, flag, log, text};
+use crate::adapters::frame::{count, flag, is_nested, log, text};
 use crate::adapters::mcp;
 use crate::adapters::stream_json::{Meter, Transcript};
 use crate::classify;
@@ -86,6 +86,9 @@ struct Qwen {
     session: Option<String>,
     model: String,
     transcript: Transcript,
+    /// Answers of the model. One comes in several frames, and what its tools gave follows it.
+    answers: u32,
+    answering: bool,
     /// Its last frame.
     result: Option<Value>,
 }
@@ -98,7 +101,16 @@ impl Qwen {
             session: None,
             model: String::new(),
             transcript: Transcript::default(),
+            answers: 0,
+            answering: false,
             result: None,
+        }
+    }
+
+    /// A frame of an answer, unless a nested agent gives it.
+    fn answers(&mut self, frame: &Value) {
+        if !is_nested(frame) && !std::mem::replace(&mut self.answering, true) {
+            self.answers = self.answers.saturating_add(1);
         }
     }
 
@@ -143,10 +155,14 @@ impl Talk for Qwen {
                 text(frame, "model").clone_into(&mut self.model);
             }
             "assistant" => {
+                self.answers(frame);
                 self.spent(frame);
                 self.transcript.assistant(frame, &mut unused, events);
             }
-            "user" => self.transcript.user(frame, events),
+            "user" => {
+                self.answering &= is_nested(frame);
+                self.transcript.user(frame, events);
+            }
             "result" => self.result = Some(frame.clone()),
             // Pieces of what comes whole.
             "stream_event" => {}
@@ -203,9 +219,13 @@ impl Talk for Qwen {
         };
         let class = match text(result, "subtype") {
             "error_max_turns" => FailureClass::IterationLimit,
-            _ => classify::classify_or(words, of_status(words).unwrap_or(FailureClass::Unknown)),
+            _ => classify::hinted(of_status(words), words),
         };
         Some(Fault::new(class, words))
+    }
+
+    fn answers(&self) -> Option<u32> {
+        Some(self.answers)
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {

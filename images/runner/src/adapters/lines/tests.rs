@@ -1,5 +1,7 @@
 //! Command lines of the family.
 
+use protocol::programs::Version;
+
 use crate::adapter::Launch;
 use crate::adapters;
 use crate::testing::{launch, words};
@@ -15,8 +17,8 @@ fn command_lines() {
     for (id, plain, with_all) in [
         (
             "opencode",
-            "opencode run --format json --auto --print-logs --log-level ERROR --thinking",
-            "opencode run --format json --auto --print-logs --log-level ERROR --thinking --model m --session s --extra 1",
+            "opencode run --format json --dangerously-skip-permissions --print-logs --log-level ERROR --thinking",
+            "opencode run --format json --dangerously-skip-permissions --print-logs --log-level ERROR --thinking --model m --session s --extra 1",
         ),
         (
             "copilot",
@@ -36,7 +38,8 @@ fn command_lines() {
         (
             "omp",
             "omp -p --mode json --auto-approve",
-            "omp -p --mode json --auto-approve --model m --session s --extra 1",
+            // The word would be a part of the prompt.
+            "omp -p --mode json --auto-approve --model m --session s --extra",
         ),
         (
             "codearts",
@@ -51,6 +54,40 @@ fn command_lines() {
         // The prompt is the whole of stdin, and in no argument.
         assert_eq!(line(&full).stdin, full.message.as_bytes());
     }
+}
+
+#[test]
+fn a_flag_is_sent_to_those_that_know_it() {
+    let grants = |version| {
+        let asked = Launch {
+            version,
+            ..launch()
+        };
+        let line = adapters::find("opencode").unwrap().launch(&asked).0;
+        line.argv.get(4).cloned()
+    };
+    for (version, flag) in [
+        (None, "--dangerously-skip-permissions"),
+        (Some(Version(1, 14, 34)), "--dangerously-skip-permissions"),
+        (Some(Version(1, 18, 0)), "--auto"),
+        (Some(Version(2, 0, 18)), "--dangerously-skip-permissions"),
+    ] {
+        assert_eq!(grants(version).as_deref(), Some(flag), "{version:?}");
+    }
+}
+
+#[test]
+fn words_that_omp_would_take_for_a_part_of_the_prompt_are_left_out() {
+    let asked = Launch {
+        thinking: Some("high".to_owned()),
+        args: words(&["@notes.md", "--provider", "x", "--thinking", "low"]),
+        custom_args: words(&["hello", "--skills", "a", "-", "--", "--no-tools"]),
+        ..launch()
+    };
+    let (line, _) = adapters::find("omp").unwrap().launch(&asked);
+    let wanted = "omp -p --mode json --auto-approve --thinking high --provider x --skills a";
+    assert_eq!(line.argv.join(" "), wanted);
+    assert_eq!(line.notes.len(), 6);
 }
 
 #[test]

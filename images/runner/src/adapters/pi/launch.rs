@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use protocol::{EventBody, LogLevel};
 use serde_json::{Map, Value, json};
 
 use super::gate::EXTENSION;
 use crate::adapter::{CommandLine, Launch, LaunchFile, Place};
 use crate::adapters::command::{Parts, option};
-use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::flags::{Reserved, Takes, without_words};
 use crate::adapters::stores::{self, is_uuid};
 use crate::mcp::{At, McpServers, Values};
 
@@ -124,7 +123,7 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         ..Parts::default()
     };
     let mut line = parts.line(launch);
-    let (argv, notes) = without_words(line.argv);
+    let (argv, notes) = without_words(line.argv, VALUES);
     line.argv = argv;
     line.notes.extend(notes);
     line
@@ -180,30 +179,6 @@ fn of_directory(cwd: &Path) -> String {
     let words = cwd.display().to_string();
     let words = words.strip_prefix('/').unwrap_or(&words);
     format!("--{}--", words.replace(['/', '\\', ':'], "-"))
-}
-
-/// Arguments of Runtime and Agent that pi would take for a part of the prompt are left out.
-fn without_words(argv: Vec<String>) -> (Vec<String>, Vec<EventBody>) {
-    // What stands before them, and none of it is theirs.
-    let fixed = argv.iter().position(|word| word == "--mode").unwrap_or(0);
-    let mut kept: Vec<_> = argv[..fixed].to_vec();
-    let mut notes = Vec::new();
-    let mut rest = argv[fixed..].iter().cloned();
-    while let Some(word) = rest.next() {
-        if word.starts_with('-') {
-            let takes = VALUES.contains(&word.as_str());
-            kept.push(word);
-            kept.extend(takes.then(|| rest.next()).flatten());
-        } else {
-            notes.push(EventBody::Log {
-                level: LogLevel::Warn,
-                content:
-                    "a word among the arguments would be a part of the prompt: it was left out"
-                        .to_owned(),
-            });
-        }
-    }
-    (kept, notes)
 }
 
 /// The file in which pi looks for MCP servers; it lies on the volume, so it names variables instead of values. It is

@@ -184,7 +184,7 @@ fn class(words: &str) -> FailureClass {
     let of_status = status
         .and_then(|status| status.parse().ok())
         .and_then(classify::of_status);
-    classify::classify_or(words, of_status.unwrap_or(FailureClass::Unknown))
+    classify::hinted(of_status, words)
 }
 
 fn answer(words: &str, active: bool) -> Judgement {
@@ -241,6 +241,13 @@ mod tests {
                 Err(C::ModelNotFound),
             ),
             ("error", "400: odd", false, Err(C::Unknown)),
+            (
+                "error",
+                "503 the access token service is down",
+                false,
+                Err(C::ProviderServerError),
+            ),
+            ("error", "429 quota exceeded", false, Err(C::ProviderQuota)),
             ("length", "Do", false, Err(C::EmptyOutput)),
             ("aborted", "", true, Err(C::Cancelled)),
             ("aborted", "", false, Err(C::CliCrashed)),
