@@ -26,6 +26,11 @@ const BATCHES: usize = 4;
 /// The last word of a text waits so long for more of itself.
 const WORD: Duration = Duration::from_secs(1);
 
+/// Said once, where whole texts find no room.
+const LEFT_OUT: &str = "there is no room for more whole texts of what tools give (the API has all that it takes of one attempt, \
+                        or cannot be reached): from here on the timeline holds their beginnings, and all of them is only \
+                        in what the agent's program keeps on the volume";
+
 /// Reads the time. Events carry it, and nothing is decided by it.
 pub type Clock = fn() -> Timestamp;
 
@@ -58,6 +63,8 @@ pub struct Journal {
     outbox: Option<Outbox>,
     raw: Raw,
     queue: Arc<Queue>,
+    /// It was said that whole texts are left out.
+    left_out: bool,
 }
 
 impl Journal {
@@ -81,6 +88,7 @@ impl Journal {
             outbox: None,
             raw: Raw::default(),
             queue,
+            left_out: false,
         }
     }
 
@@ -126,8 +134,11 @@ impl Journal {
         let shaped = self.shaper.push(body);
         self.number(shaped);
         // Of the last event: that of a tool's result follows the text before it.
-        if let Some(whole) = self.shaper.take_whole() {
-            self.queue.push_text(self.last_seq, whole);
+        if let Some(whole) = self.shaper.take_whole()
+            && !self.queue.push_text(self.last_seq, whole)
+            && !std::mem::replace(&mut self.left_out, true)
+        {
+            self.remark(LogLevel::Warn, LEFT_OUT);
         }
         if !self.batch.is_empty() || self.shaper.is_open() {
             self.since.get_or_insert_with(Instant::now);
@@ -324,6 +335,31 @@ mod tests {
             journal.record(error());
         }
         assert_eq!(journal.due(), None);
+    }
+
+    #[tokio::test]
+    async fn that_whole_texts_are_left_out_is_said_once() {
+        let mut journal = journal();
+        let queue = Arc::clone(journal.queue());
+        let result = || EventBody::ToolResult {
+            call_id: "1".into(),
+            tool: None,
+            output: "x y ".repeat(limits::OUTPUT_BYTES),
+            status: None,
+        };
+        let said = |events: &[Event]| {
+            let said = |event: &&Event| matches!(&event.body, EventBody::Log { content, .. } if content == LEFT_OUT);
+            events.iter().filter(said).count()
+        };
+        journal.record(result());
+        journal.write();
+        assert_eq!(said(&queue.batch(9).await), 0);
+        queue.no_texts();
+        for _ in 0..3 {
+            journal.record(result());
+        }
+        journal.write();
+        assert_eq!(said(&queue.batch(9).await), 1);
     }
 
     #[tokio::test]

@@ -74,18 +74,19 @@ impl Queue {
         self.changed.notify_waiters();
     }
 
-    /// Adds the whole text of an event that is added later, if there is room for it.
-    pub fn push_text(&self, seq: u64, text: String) {
+    /// Adds the whole text of an event that is added later. False when there is no room for it.
+    pub fn push_text(&self, seq: u64, text: String) -> bool {
         let mut state = self.state();
         let bytes = text.len();
         let told = state.texts_told.saturating_add(bytes as u64);
         let full = state.texts_bytes + bytes > TEXTS_BYTES || told > limits::ATTEMPT_TEXT_BYTES;
-        if full || state.abandoned || state.no_texts {
-            return;
+        let taken = !(full || state.abandoned || state.no_texts);
+        if taken {
+            state.texts_bytes += bytes;
+            state.texts_told = told;
+            state.texts.push_back((seq, text));
         }
-        state.texts_bytes += bytes;
-        state.texts_told = told;
-        state.texts.push_back((seq, text));
+        taken
     }
 
     /// The oldest text of an event up to this number.
@@ -296,7 +297,7 @@ mod tests {
         let queue = Queue::default();
         let piece = "x".repeat(limits::TEXT_BYTES);
         for seq in 1..=9 {
-            queue.push_text(2 * seq, piece.clone());
+            assert_eq!(queue.push_text(2 * seq, piece.clone()), seq <= 4);
         }
         assert_eq!(queue.text(1), None);
         let mut sent = Vec::new();
@@ -306,19 +307,19 @@ mod tests {
         }
         assert_eq!(sent, [2, 4, 6, 8], "what finds no room is left out");
         for seq in 100..200 {
-            queue.push_text(seq, piece.clone());
+            let _ = queue.push_text(seq, piece.clone());
             queue.text_done();
         }
-        queue.push_text(200, "x".into());
+        assert!(!queue.push_text(200, "x".into()));
         assert_eq!(
             queue.text(u64::MAX),
             None,
             "an attempt has so much and no more"
         );
         let queue = Queue::default();
-        queue.push_text(1, "x".into());
+        assert!(queue.push_text(1, "x".into()));
         queue.no_texts();
-        queue.push_text(2, "x".into());
+        assert!(!queue.push_text(2, "x".into()));
         assert_eq!(queue.text(u64::MAX), None);
         assert!(queue.has_room());
     }
