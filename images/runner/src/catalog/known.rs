@@ -11,6 +11,7 @@ pub(crate) fn of(provider: &str) -> Option<Listing> {
         "claude" | "codebuddy" => CLAUDE,
         "codex" => CODEX,
         "pi" => PI,
+        "omp" => OMP,
         "opencode" => OPENCODE,
         "gemini" => Listing {
             // Which models it knows does not depend on the key, but without one it tells nobody.
@@ -109,6 +110,22 @@ fn of_pi(frame: &Value, found: &mut Found) -> bool {
         found.levels(list(frame, "/data/levels"), "");
     }
     is_last
+}
+
+/// The same, and which levels each of them knows.
+const OMP: Listing = Listing {
+    args: &["models", "--json"],
+    env: &[("PI_OFFLINE", "1")],
+    says: &[],
+    answer: Answer::Printed(of_omp),
+};
+
+fn of_omp(printed: &str, found: &mut Found) {
+    let listed: Value = serde_json::from_str(printed).unwrap_or_default();
+    for model in list(&listed, "/models") {
+        found.model(&model["selector"]);
+        found.levels(list(model, "/thinking"), "");
+    }
 }
 
 /// Its variants are the levels. It names each model, and below it what it is.
@@ -214,6 +231,7 @@ mod tests {
             "codebuddy",
             "codex",
             "pi",
+            "omp",
             "opencode",
             "gemini",
             "claude-agent-acp",
@@ -261,6 +279,21 @@ mod tests {
             whole("main/m/1", "off high")
         );
         assert_eq!(told(of_pi, &[models(json!([])), levels]), whole("", ""));
+    }
+
+    #[test]
+    fn omp_tells_of_each_model_how_much_it_thinks() {
+        let printed = json!({"models": [
+            {"provider": "main", "id": "m/1", "selector": "main/m/1", "thinking": ["low", "high"]},
+            {"provider": "main", "id": "m2", "selector": "main/m2", "thinking": null},
+        ]});
+        let mut found = Found::default();
+        of_omp(&printed.to_string(), &mut found);
+        of_omp("a warning", &mut found);
+        assert_eq!(
+            (found.models.join(" "), found.levels.join(" ")),
+            ("main/m/1 main/m2".to_owned(), "low high".to_owned())
+        );
     }
 
     #[test]

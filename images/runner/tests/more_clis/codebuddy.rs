@@ -23,6 +23,15 @@ const CODEBUDDY: Cli = Cli {
     acp: false,
 };
 
+/// A model of which its settings say that it thinks.
+const THINKS: Cli = Cli {
+    files: &[(
+        ".codebuddy/models.json",
+        r#"{"models":[{"id":"scripted-1","name":"Scripted","vendor":"scripted","url":"http://127.0.0.1:8080/v1/chat/completions","apiKey":"any","maxInputTokens":128000,"maxOutputTokens":8192,"supportsToolCall":true,"supportsReasoning":true}]}"#,
+    )],
+    ..CODEBUDDY
+};
+
 // It is given no servers of MCP.
 scenarios!(CODEBUDDY:
     it_answers
@@ -35,6 +44,7 @@ scenarios!(CODEBUDDY:
     failures_of_the_provider_have_their_class
     its_skills_are_known_to_it
 );
+scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(CODEBUDDY);
 asked_for!(CODEBUDDY);
 gated!(CODEBUDDY);

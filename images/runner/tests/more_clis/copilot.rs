@@ -36,6 +36,7 @@ scenarios!(COPILOT:
     its_skills_are_known_to_it
     a_tool_of_an_mcp_server_is_called
 );
+scenarios!(COPILOT: the_model_is_told_how_much_to_think);
 through_the_runner!(COPILOT);
 gated!(COPILOT:
     a_tool_that_is_denied_does_nothing

@@ -36,6 +36,30 @@ max_context_size = 128000
     acp: true,
 };
 
+/// A model of which its settings say that it thinks.
+const THINKS: Cli = Cli {
+    files: &[(
+        ".kimi-code/config.toml",
+        r#"
+default_model = "scripted"
+telemetry = false
+
+[providers.scripted]
+type = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+api_key = "any"
+
+[models.scripted]
+provider = "scripted"
+model = "scripted-1"
+max_context_size = 128000
+capabilities = ["thinking"]
+support_efforts = ["low", "high"]
+"#,
+    )],
+    ..KIMI
+};
+
 /// The provider is given in variables, since nothing else counts where it is held to its tools.
 const HELD: Cli = Cli {
     env: &[
@@ -60,7 +84,7 @@ scenarios!(KIMI:
     a_tool_of_an_mcp_server_is_called
     its_skills_are_known_to_it
 );
-scenarios!(KIMI: the_model_is_told_how_much_to_think);
+scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(KIMI:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told

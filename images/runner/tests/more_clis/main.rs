@@ -37,7 +37,6 @@ mod qwenpaw;
 mod reasonix;
 #[path = "../real/record.rs"]
 mod record;
-#[expect(dead_code, reason = "the tests in `real` use the rest of it")]
 #[path = "../real/scenarios.rs"]
 mod scenarios;
 mod vibe;

@@ -1,5 +1,6 @@
 //! omp.
 
+use crate::catalog::asked_for;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -32,4 +33,6 @@ scenarios!(OMP:
     it_can_be_interrupted_while_it_answers
     its_skills_are_known_to_it
 );
+scenarios!(OMP: the_model_is_told_how_much_to_think);
 through_the_runner!(OMP);
+asked_for!(OMP);

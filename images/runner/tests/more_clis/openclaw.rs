@@ -5,6 +5,7 @@ use protocol::{FailureClass, Outcome};
 use runner::adapter::ResumeOutcome;
 
 use crate::lab::{Cli, Lab, with_lab, word};
+use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
@@ -23,6 +24,17 @@ const OPENCLAW: Cli = Cli {
     in_pieces: false,
     acp: false,
 };
+
+/// A model of which its settings say that it thinks.
+const THINKS: Cli = Cli {
+    files: &[(
+        ".openclaw/openclaw.json",
+        r#"{"models":{"mode":"merge","providers":{"scripted":{"baseUrl":"http://127.0.0.1:8080","apiKey":"any-key-of-some-length","api":"anthropic-messages","models":[{"id":"scripted-1","name":"Scripted","reasoning":true,"input":["text"],"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"contextWindow":128000,"maxTokens":8192}]}}},"agents":{"defaults":{"model":{"primary":"scripted/scripted-1"}}},"memory":{"search":{"enabled":false}}}"#,
+    )],
+    ..OPENCLAW
+};
+
+scenarios!(THINKS: the_model_is_told_how_much_to_think);
 
 #[test]
 fn a_second_process_goes_on_with_the_conversation() -> Result<()> {

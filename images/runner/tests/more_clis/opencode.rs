@@ -35,6 +35,7 @@ scenarios!(OPENCODE:
     its_skills_are_known_to_it
     a_tool_of_an_mcp_server_is_called
 );
+scenarios!(OPENCODE: the_model_is_told_how_much_to_think);
 through_the_runner!(OPENCODE);
 asked_for!(OPENCODE);
 family!(OPENCODE as "custom-json-lines");

@@ -31,6 +31,27 @@ context_window = 128000
     acp: true,
 };
 
+/// A provider whose settings say which levels its models know.
+const THINKS: Cli = Cli {
+    files: &[(
+        ".reasonix/config.toml",
+        r#"
+default_model = "scripted"
+
+[[providers]]
+name = "scripted"
+kind = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+model = "scripted-1"
+api_key_env = "SCRIPTED_KEY"
+context_window = 128000
+reasoning_protocol = "openai"
+supported_efforts = ["low", "high"]
+"#,
+    )],
+    ..REASONIX
+};
+
 // It tries a provider that fails again for minutes; its recordings show the classes.
 scenarios!(REASONIX:
     it_answers
@@ -44,6 +65,7 @@ scenarios!(REASONIX:
     a_tool_of_an_mcp_server_is_called
     a_remark_reaches_the_model_in_the_same_turn
 );
+scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(REASONIX:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told

@@ -52,6 +52,7 @@ scenarios!(VIBE:
     it_can_be_interrupted_while_it_answers
     its_skills_are_known_to_it
 );
+scenarios!(VIBE: the_model_is_told_how_much_to_think);
 through_the_runner!(VIBE:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told

@@ -24,6 +24,7 @@ const AMONG: &[(&str, &str, Option<&str>)] = &[
     ("codebuddy", "glm-5.0", None),
     ("codex", "gpt-6.2-sol", Some("ultra")),
     ("pi", "scripted/scripted-1", Some("high")),
+    ("omp", "scripted/scripted-1", Some("high")),
     ("opencode", "scripted/scripted-1", None),
     ("gemini", "gemini-2.5-pro", None),
     ("claude-agent-acp", "opus", Some("max")),

@@ -22,6 +22,7 @@ const CLAUDE_AGENT: Cli = Cli {
 };
 
 scenarios!(CLAUDE_AGENT);
+scenarios!(CLAUDE_AGENT: the_model_is_told_how_much_to_think);
 through_the_runner!(CLAUDE_AGENT:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told

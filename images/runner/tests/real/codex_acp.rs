@@ -27,7 +27,21 @@ const CODEX_ACP: Cli = Cli {
     acp: true,
 };
 
+/// A model of which Codex knows that it thinks.
+const THINKS: Cli = Cli {
+    env: &[
+        (
+            "CODEX_CONFIG",
+            r#"{"model":"gpt-6.2-sol","model_provider":"scripted","model_providers":{"scripted":{"name":"scripted","base_url":"http://127.0.0.1:8080/v1","env_key":"SCRIPTED_KEY","wire_api":"responses","request_max_retries":1,"stream_max_retries":1}}}"#,
+        ),
+        ("MODEL_PROVIDER", "scripted"),
+        ("SCRIPTED_KEY", "any"),
+    ],
+    ..CODEX_ACP
+};
+
 scenarios!(CODEX_ACP);
+scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(CODEX_ACP:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told

@@ -5,6 +5,7 @@ use crate::family::family;
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 /// The provider, as its file has it.
@@ -28,8 +29,10 @@ const PI: Cli = Cli {
 };
 
 scenarios!(PI);
+scenarios!(PI: the_model_is_told_how_much_to_think);
 scenarios!(PI: a_remark_reaches_the_model_in_the_same_turn);
 through_the_runner!(PI);
+counted!(PI);
 family!(PI as "custom-rpc");
 asked_for!(PI);
 gated!(PI);

@@ -302,14 +302,36 @@ pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<(
     Ok(())
 }
 
-/// In the words of the program, which are those of the request here.
+/// What is asked of a program in its own words, and what its request to the model then says: a level, or a number of tokens.
+const LEVELS: &[(&str, &str, &str)] = &[
+    ("pi", "low", "2048"),
+    ("omp", "low", "low"),
+    ("kimi", "low", "low"),
+    ("codebuddy", "low", "low"),
+    ("openclaw", "low", "2048"),
+    ("copilot", "high", "4096"),
+    ("opencode", "high", "4095"),
+];
+
+/// In the words of the program. Without them it is something else.
 pub(crate) fn the_model_is_told_how_much_to_think(lab: &Lab) -> Result<()> {
-    let told = lab.run_with(
-        |launch| launch.thinking = Some("high".to_owned()),
-        "[scenario:effort] How much?",
-        None,
-        |_| None,
-    )?;
-    assert_eq!(told.result.output, "It is high.", "{:#?}", told.events);
+    let mut levels = LEVELS.iter();
+    let of = levels.find(|(id, ..)| *id == lab.cli.id);
+    let (_, level, said) = of.copied().unwrap_or(("", "high", "high"));
+    let asked = |level: Option<&str>| {
+        let told = lab.run_with(
+            |launch| launch.thinking = level.map(str::to_owned),
+            "[scenario:effort] How much?",
+            None,
+            |_| None,
+        )?;
+        Ok::<_, anyhow::Error>((told.result.output, told.events))
+    };
+    // First, since some keep what they were told.
+    let usual = asked(None)?.0;
+    let (output, events) = asked(Some(level))?;
+    let said = format!("It is {said}.");
+    assert_eq!(output, said, "{usual} {events:#?}");
+    assert_ne!(usual, said);
     Ok(())
 }

@@ -199,6 +199,9 @@ impl Run {
             ));
         }
         self.meter.model(sessions::current_model(result));
+        if let Some(words) = sessions::lacks_thinking(self.dialect, &self.launch, result) {
+            out.push(Output::Event(log(LogLevel::Warn, words)));
+        }
         match sessions::steps(self.dialect, &self.launch, &session, result) {
             Ok(steps) => self.steps = steps.into(),
             Err(message) => {

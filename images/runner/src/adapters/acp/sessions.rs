@@ -112,14 +112,29 @@ fn mode(dialect: &Dialect, id: &str, opened: &Value) -> Option<Step> {
     })
 }
 
-/// Sets how much the model thinks. One that offers no such option, or not this value of it, says so itself.
+/// The option that says how much the model thinks.
+fn thought(opened: &Value) -> Option<&Value> {
+    let names = ["effort", "thought_level", "thinking"];
+    names.iter().find_map(|name| option(opened, name))
+}
+
+/// Words for a level that was asked for and is nowhere to be set: some say yes to any option and know none.
+pub(super) fn lacks_thinking(dialect: &Dialect, launch: &Launch, opened: &Value) -> Option<String> {
+    let asked = launch.thinking.as_deref();
+    let asked = asked.filter(|_| dialect.thinking.is_none() && thought(opened).is_none())?;
+    let name = dialect.id;
+    Some(format!(
+        "{name} offers no thinking level in this session, so {asked} is left out"
+    ))
+}
+
+/// Sets how much the model thinks, where that is offered. One that does not offer this value says so itself.
 fn thinking(level: &str, id: &str, opened: &Value) -> Option<Step> {
-    let names = ["effort", "thought_level"];
-    let offered = names.iter().find_map(|name| option(opened, name));
-    if offered.is_some_and(|option| text(option, "currentValue") == level) {
+    let offered = thought(opened)?;
+    if text(offered, "currentValue") == level {
         return None;
     }
-    let config = offered.map_or(names[0], |option| text(option, "id"));
+    let config = text(offered, "id");
     Some(Step {
         need: Need::None,
         what: format!("the thinking level {level}"),
@@ -368,13 +383,16 @@ mod tests {
             Some(json!("x"))
         );
         assert_eq!(made(&BASE, option("effort", "high")), None);
-        // It is asked for all the same: the agent's refusal then stands in the timeline.
-        assert_eq!(made(&BASE, json!({})), Some(json!("effort")));
+        assert_eq!(made(&BASE, option("thinking", "low")), Some(json!("x")));
+        assert_eq!(made(&BASE, json!({})), None);
+        let lacks = |opened: Value| lacks_thinking(&BASE, &launch, &opened).is_some();
+        assert!(lacks(json!({})) && !lacks(option("effort", "low")));
         let by_flag = Dialect {
             thinking: Some("--effort"),
             ..BASE
         };
         assert_eq!(made(&by_flag, option("effort", "low")), None);
+        assert_eq!(lacks_thinking(&by_flag, &launch, &json!({})), None);
     }
 
     fn lost(code: i64, words: &str, opening: bool) -> bool {
