@@ -3,6 +3,7 @@
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 const COPILOT: Cli = Cli {
@@ -38,6 +39,7 @@ scenarios!(COPILOT:
 );
 scenarios!(COPILOT: the_model_is_told_how_much_to_think);
 through_the_runner!(COPILOT);
+counted!(COPILOT);
 gated!(COPILOT:
     a_tool_that_is_denied_does_nothing
     a_tool_that_is_not_named_does_nothing

@@ -39,6 +39,9 @@ mod reasonix;
 mod record;
 #[path = "../real/scenarios.rs"]
 mod scenarios;
+#[cfg(test)]
+#[path = "../real/turns.rs"]
+mod turns;
 mod vibe;
 #[cfg(test)]
 #[path = "../real/whole.rs"]

@@ -3,6 +3,7 @@
 use crate::catalog::asked_for;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own files.
@@ -35,4 +36,5 @@ scenarios!(OMP:
 );
 scenarios!(OMP: the_model_is_told_how_much_to_think);
 through_the_runner!(OMP);
+counted!(OMP);
 asked_for!(OMP);

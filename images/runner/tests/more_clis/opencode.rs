@@ -4,6 +4,7 @@ use crate::catalog::asked_for;
 use crate::family::family;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
@@ -37,5 +38,6 @@ scenarios!(OPENCODE:
 );
 scenarios!(OPENCODE: the_model_is_told_how_much_to_think);
 through_the_runner!(OPENCODE);
+counted!(OPENCODE);
 asked_for!(OPENCODE);
 family!(OPENCODE as "custom-json-lines");

@@ -2,6 +2,7 @@
 
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
+use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 const QWEN: Cli = Cli {
@@ -37,3 +38,4 @@ scenarios!(QWEN:
     a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(QWEN);
+counted!(QWEN);

@@ -27,4 +27,6 @@ mod pod;
 mod record;
 mod scenarios;
 #[cfg(test)]
+mod turns;
+#[cfg(test)]
 mod whole;
