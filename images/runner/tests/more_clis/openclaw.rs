@@ -85,6 +85,7 @@ fn a_failure_of_the_provider_has_its_class() -> Result<()> {
 }
 through_the_runner!(OPENCLAW:
     its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
     its_skills_reach_the_model
     flags_of_ours_are_left_out
     a_stop_in_its_answer_leaves_nothing_in_time

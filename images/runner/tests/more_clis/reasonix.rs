@@ -70,6 +70,7 @@ through_the_runner!(REASONIX:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
     its_skills_reach_the_model
     flags_of_ours_are_left_out
     a_stop_in_its_answer_leaves_nothing_in_time

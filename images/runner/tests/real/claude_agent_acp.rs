@@ -27,6 +27,7 @@ through_the_runner!(CLAUDE_AGENT:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
     its_skills_reach_the_model
     a_stop_in_its_answer_leaves_nothing_in_time
     a_stop_in_its_tool_leaves_nothing_in_time

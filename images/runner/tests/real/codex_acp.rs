@@ -46,6 +46,7 @@ through_the_runner!(CODEX_ACP:
     tools_are_told_one_by_one_and_every_token_counts
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
     its_skills_reach_the_model
     a_stop_in_its_answer_leaves_nothing_in_time
     a_stop_in_its_tool_leaves_nothing_in_time
@@ -57,4 +58,9 @@ through_the_runner!(CODEX_ACP:
 );
 family!(CODEX_ACP as "acp");
 gated!(CODEX_ACP);
-gated!(CODEX_ACP: a_patch_is_one_whoever_applies_it an_image_is_looked_at_as_any_tool_is_used who_ends_the_one_that_asks_is_ended);
+gated!(CODEX_ACP:
+    a_tool_that_is_denied_stays_so_when_it_goes_on
+    a_patch_is_one_whoever_applies_it
+    an_image_is_looked_at_as_any_tool_is_used
+    who_ends_the_one_that_asks_is_ended
+);
