@@ -1,7 +1,7 @@
 """Answers in the form of the Anthropic Messages API, whole or as a stream of events."""
 import json
 
-from scenario import named, recall
+from scenario import named, offered, recall
 
 # The tools by which a scenario may call for something without knowing the CLI's words, and their main arguments.
 TOOLS = {"shell": ("Bash", "command"), "read": ("Read", "file_path"), "write": ("Write", "file_path")}
@@ -33,14 +33,17 @@ OTHER_NAMES = {"Bash": ("run_shell_command", "terminal", "exec", "execute_shell_
 
 def call(tool, request):
     """Name and arguments of a scripted tool call: by `name`, or by what it is to `do`, with the words of the tool that
-    the request offers for that."""
+    the request offers for that. Some offer a tool only `through` another one: that is called where it is offered."""
+    through = tool.get("through") or {}
+    if through.get("name") in offered(request):
+        return through["name"], through["input"]
     if "name" in tool:
         return named(tool, request), tool.get("input", {})
     name, argument = TOOLS[tool["do"]]
     offers = {offer.get("name", "").lower(): offer for offer in request.get("tools") or []}
-    offered = next((offers[other] for other in (name.lower(), *OTHER_NAMES.get(name, ())) if other in offers), {})
-    known = (offered.get("input_schema") or {}).get("properties") or {}
-    name = offered.get("name", name)
+    offer = next((offers[other] for other in (name.lower(), *OTHER_NAMES.get(name, ())) if other in offers), {})
+    known = (offer.get("input_schema") or {}).get("properties") or {}
+    name = offer.get("name", name)
     if known and argument not in known:
         argument = "path"
     arguments = {argument: tool.get("command", tool.get("path"))}
@@ -48,7 +51,7 @@ def call(tool, request):
         arguments["description"] = "Scripted command"
     if "content" in tool:
         arguments["content"] = tool["content"]
-    for required in (offered.get("input_schema") or {}).get("required") or []:
+    for required in (offer.get("input_schema") or {}).get("required") or []:
         arguments.setdefault(required, filled(known.get(required) or {}))
     return name, arguments
 

@@ -123,6 +123,12 @@ def recall(rule, request):
 
 def named(tool, request):
     """The name of a scripted tool call: of what the request offers the first one that looks `like` it, else `name`."""
-    offers = [offer.get("name") or (offer.get("function") or {}).get("name") or "" for offer in request.get("tools") or []]
+    offers = offered(request)
     alike = [name for name in offers if "like" in tool and re.search(tool["like"], name)]
     return alike[0] if alike else tool["name"]
+
+
+def offered(request):
+    """The names of the tools that a request offers."""
+    offers = request.get("tools") or []
+    return [offer.get("name") or (offer.get("function") or {}).get("name") or "" for offer in offers]

@@ -346,7 +346,8 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "vibe",
-        mcp: McpSupport::MERGED,
+        tools: ToolSupport::NAMES,
+        mcp: McpSupport::NO_SSE,
         thinks: true,
         ..PLAIN
     },

@@ -50,6 +50,8 @@ fn names(lab: &Lab) -> (&'static str, &'static str) {
     match lab.cli.id {
         "pi" => ("bash", "read"),
         "copilot" => ("bash", "view"),
+        "hermes" => ("terminal", "read_file"),
+        "vibe" => ("bash", "read_file"),
         "codex" | "codex-acp" => ("Bash", "apply_patch"),
         _ => ("Bash", "Read"),
     }

@@ -41,8 +41,34 @@ pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> 
 pub(super) fn left(id: &str, work: &Path, run: &impl Fn(&str) -> String) -> Result<Option<Left>> {
     Ok(match id {
         "kimi" => Some(for_kimi(work, run)?),
+        "vibe" => Some(for_vibe(work, run)),
+        "hermes" => Some(for_hermes(run)),
         _ => None,
     })
+}
+
+/// Hooks, a server and a plugin, all of them in its home.
+fn for_hermes(run: &impl Fn(&str) -> String) -> Left {
+    let hook = |name: &str| json!([{"command": format!("sh -c {:?}", run(name))}]);
+    let settings = json!({
+        "hooks_auto_accept": true,
+        "hooks": {"on_session_start": hook("start"), "pre_tool_call": hook("tool")},
+        "mcp_servers": {"left": {"command": "sh", "args": ["-c", run("server")]}},
+        "plugins": {"enabled": ["left"]},
+    });
+    let plugin = format!(
+        "import os\nos.system({})\ndef register(_):\n    pass\n",
+        json!(run("plugin"))
+    );
+    let files = vec![
+        ("home/.hermes/config.yaml", settings.to_string()),
+        ("home/.hermes/plugins/left/__init__.py", plugin),
+        (
+            "home/.hermes/plugins/left/plugin.yaml",
+            json!({"name": "left", "version": "1.0.0"}).to_string(),
+        ),
+    ];
+    (files, vec!["server", "plugin", "start", "tool"])
 }
 
 /// Hooks and a server in its home, and servers in a working directory that it calls trusted.
@@ -71,6 +97,27 @@ fn for_kimi(work: &Path, run: &impl Fn(&str) -> String) -> Result<Left> {
     ];
     let names = vec!["start", "tool", "home-server", "work-server", "root-server"];
     Ok((files, names))
+}
+
+/// Servers and a tool in its home, and a server in a working directory that it calls trusted.
+fn for_vibe(work: &Path, run: &impl Fn(&str) -> String) -> Left {
+    let server = |name: &str| {
+        format!(
+            "[[mcp_servers]]\nname = \"{name}\"\ntransport = \"stdio\"\ncommand = \"sh\"\nargs = [\"-c\", {}]\n",
+            json!(run(name))
+        )
+    };
+    let tool = format!("import os\nos.system({})\n", json!(run("tool")));
+    let files = vec![
+        ("home/.vibe/config.toml", server("home-server")),
+        ("home/.vibe/tools/left.py", tool),
+        (
+            "home/.vibe/trusted_folders.toml",
+            format!("trusted = [{}]\nuntrusted = []\n", json!(work)),
+        ),
+        ("work/.vibe/config.toml", server("work-server")),
+    ];
+    (files, vec!["home-server", "tool", "work-server"])
 }
 
 /// The first digits of the sum of a path, by which programs name what they know of a folder.
