@@ -248,6 +248,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_known_not_to_work_is_not_driven() {
+        for (provider, not, driven) in [
+            ("opencode", Version(1, 3, 2), Version(1, 14, 34)),
+            ("kimi", Version(0, 37, 2), Version(2, 1, 0)),
+            ("openclaw", Version(2026, 5, 4), Version(2026, 9, 6)),
+        ] {
+            let lowest = of(provider).lowest;
+            assert!(lowest > Some(not) && lowest <= Some(driven), "{provider}");
+        }
+    }
+
+    #[test]
     fn what_is_not_known_is_called_as_its_provider() {
         assert_eq!(of("traecli"), asked("traecli"));
     }
