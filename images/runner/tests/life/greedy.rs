@@ -115,6 +115,26 @@ async fn a_thousand_children_end_with_the_turn() {
     assert_eq!(run(&pod, &[], next).await.1.output, "lantern");
 }
 
+/// What a small volume is made of.
+#[derive(Clone, Copy, Debug)]
+enum Disk {
+    Memory,
+    /// A file system as on a node's disk, in a file.
+    Ext4,
+}
+
+impl Disk {
+    /// Mounts it; of the arguments the first is where, and the second what may be made for it.
+    fn mount(self) -> &'static str {
+        match self {
+            Self::Memory => "mount -t tmpfs -o size=32m none \"$1\"",
+            Self::Ext4 => {
+                "truncate -s 48M \"$2\" && mkfs.ext4 -q -m 0 -O ^has_journal \"$2\" && mount -o loop \"$2\" \"$1\""
+            }
+        }
+    }
+}
+
 /// A small volume in a mount namespace of its own, which lives as long as this value.
 struct Volume {
     keeper: Child,
@@ -122,21 +142,21 @@ struct Volume {
 }
 
 impl Volume {
-    fn of(pod: &Pod) -> Self {
-        const MOUNT: &str =
-            "mount -t tmpfs -o size=32m none \"$1\" && echo mounted && exec sleep 600";
+    /// None where the machine cannot make it.
+    fn of(pod: &Pod, disk: Disk) -> Option<Self> {
+        let mount = format!("{} && echo mounted && exec sleep 600", disk.mount());
         let mut keeper = Command::new("unshare")
-            .args(["--mount", "sh", "-c", MOUNT, "sh"])
-            .arg(pod.at("workspace"))
+            .args(["--mount", "sh", "-c", &mount, "sh"])
+            .args([pod.at("workspace"), pod.at("disk")])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut said = String::new();
         let stdout = keeper.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut said).unwrap();
-        assert_eq!(said, "mounted\n");
         let inside = format!("--mount=/proc/{}/ns/mnt", keeper.id());
-        Self { keeper, inside }
+        let volume = Self { keeper, inside };
+        (said == "mounted\n").then_some(volume)
     }
 
     /// Stands before the runner, which then sees the volume.
@@ -161,14 +181,27 @@ impl Drop for Volume {
 
 #[tokio::test]
 async fn a_full_volume_is_named_and_the_agent_can_make_room_again() {
+    fills(Disk::Memory).await;
+}
+
+#[tokio::test]
+async fn so_is_a_full_disk() {
+    fills(Disk::Ext4).await;
+}
+
+async fn fills(disk: Disk) {
     if !is_root("a volume of its own needs root") {
         return;
     }
     let pod = Pod::new();
-    let volume = Volume::of(&pod);
+    let Some(volume) = Volume::of(&pod, disk) else {
+        return skip(&format!("no {disk:?} can be mounted here"));
+    };
     // More than what is left of the last page of the conversation's file, which counts as taken.
     let long = "x".repeat(8192);
-    let fill = format!("do: run cat /dev/zero > filler; echo filled\ndo: answer {long}");
+    // Where a large piece does not fit, many small ones do.
+    let fill = "cat /dev/zero > filler; dd if=/dev/zero bs=1k >> filler; echo filled";
+    let fill = format!("do: run {fill}\ndo: answer {long}");
     let script = format!("remember: lantern\n{fill}");
     let (told, result) = run(&pod, &volume.enter(), task(&script, None)).await;
     let (class, message) = failure(&result);
