@@ -36,6 +36,18 @@ impl Model {
         format!("http://{}", self.0.authority())
     }
 
+    /// As [`Server::authority`].
+    #[must_use]
+    pub fn authority(&self) -> String {
+        self.0.authority()
+    }
+
+    /// As [`Server::address`].
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.0.address()
+    }
+
     /// As [`Server::peers`].
     #[must_use]
     pub fn peers(&self) -> Value {

@@ -8,6 +8,9 @@ use e2e::model::{Model, holds};
 use e2e::objects::{Draft, at, text};
 use e2e::store::task_id;
 use e2e::{Person, Workspace, objects, story};
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::ListParams;
 use protocol::board::{AuthorKind, Comment, Page, Posted, SavedIssue, WakeVerdict};
 use serde_json::{Value, json};
 
@@ -43,13 +46,42 @@ impl Real {
     }
 }
 
+/// Servers that are none of its business, each with where it listens.
+type Others = Vec<(&'static str, String)>;
+
+/// The apiserver, by its Service and at its node; the node's kubelet; and a server like its model, in both ways.
+async fn others(workspace: &Workspace, model: &Model) -> Result<Others> {
+    let nodes: Api<Node> = Api::all(workspace.cluster.client.clone());
+    let nodes = nodes.list(&ListParams::default()).await?;
+    let status = nodes.items.into_iter().find_map(|node| node.status);
+    let mut addresses = status
+        .and_then(|status| status.addresses)
+        .into_iter()
+        .flatten();
+    let node = addresses.find(|address| address.type_ == "InternalIP");
+    let node = node.context("a node has an address")?.address;
+    // From here it answers, so what the agent sees is the wall.
+    model.requests().await.context("ask the other server")?;
+    Ok(vec![
+        ("kubernetes", "kubernetes.default.svc:443".to_owned()),
+        ("kubernetes-at-its-node", format!("{node}:6443")),
+        ("kubelet", format!("{node}:10250")),
+        ("another-service", model.authority()),
+        ("another-pod", model.address()),
+    ])
+}
+
 /// What the model lets it do: look and answer, then answer again with what it remembers.
-fn scenarios(key: &str) -> Value {
+fn scenarios(key: &str, others: &Others) -> Value {
     let shell = |command: String| json!([{"do": "shell", "command": command}]);
     // What is open, seen from inside: a connection is made or it is not.
     let reach = r#"reach() { timeout 3 bash -c "exec 3<>/dev/tcp/$2/$3" 2>/dev/null && echo "$1 is open" || echo "$1 is shut"; }"#;
     let api = r#"api="${MOORING_API#https://}"; reach api "${api%:*}" "${api##*:}""#;
-    let outside = "reach kubernetes kubernetes.default.svc 443";
+    let outside = others.iter().map(|(name, place)| {
+        let (host, port) = place.rsplit_once(':').unwrap_or((place, "443"));
+        format!("reach {name} {host} {port}")
+    });
+    let outside = outside.collect::<Vec<_>>().join("; ");
     json!({
         "side_text": "Words",
         "look": {"turns": [
@@ -90,7 +122,9 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     ];
     let created: SavedIssue = ada.ask(&[&issue[..], &[described]].concat()).await?;
     let key = created.issue.key.to_string();
-    let model = Box::pin(Model::start(workspace, model, &scenarios(&key))).await?;
+    let other = Box::pin(Model::start(workspace, model, &json!({}))).await?;
+    let others = others(workspace, &other).await?;
+    let model = Box::pin(Model::start(workspace, model, &scenarios(&key, &others))).await?;
     let runtime = objects::runtime("real", image)
         .set("/spec/provider", real.provider)
         .set("/spec/pod/resources/limits/memory", "1Gi")
@@ -109,9 +143,12 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
         (WORD, "the comment that woke it"),
         (described, "what `moor issue get` says"),
         ("api is open", "the way to the API"),
-        ("kubernetes is shut", "the wall before everything else"),
     ] {
         ensure!(holds(&before, word), "its model never heard of {what}");
+    }
+    for (name, place) in &others {
+        let word = format!("{name} is shut");
+        ensure!(holds(&before, &word), "nothing keeps it from {place}");
     }
     let asked_first = before.first().context("its model was never asked")?;
     ensure!(
@@ -151,6 +188,7 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
     }
     answered(&ada, &key, &root).await?;
     model.stop(workspace).await?;
+    other.stop(workspace).await?;
     Ok(figures)
 }
 
