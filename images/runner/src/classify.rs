@@ -6,6 +6,9 @@ use protocol::FailureClass;
 /// Outputs longer than this are answers, whatever words they hold.
 const POISONED_OUTPUT_CHARS: usize = 320;
 
+/// The last word of a program that a signal ended.
+const STOPPED: &str = "stopped: terminated";
+
 /// One way in which a text shows a class.
 enum Sign {
     /// All of these words, anywhere.
@@ -37,6 +40,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["model_context_window_exceeded"]),
             Words(&["ran out of room in the model's context window"]),
             Words(&["contextoverflowerror"]),
+            Words(&["context.overflow"]),
             Words(&["exceeds the maximum number of tokens"]),
             Seen(is_token_limit),
         ],
@@ -81,6 +85,11 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["does not have access"]),
             Words(&["you may not have access"]),
         ],
+    ),
+    // Before the quota, of which its words are a guess: "Resource has been exhausted (e.g. check quota)".
+    (
+        FailureClass::ProviderOverloaded,
+        &[Words(&["resource has been exhausted"])],
     ),
     (
         FailureClass::ProviderQuota,
@@ -138,6 +147,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["other side closed"]),
             Words(&["und_err_"]),
             Seen(is_cut_fetch),
+            Words(&["fetch failed"]),
             Words(&["enotfound"]),
             Words(&["dns"]),
             Words(&["i/o timeout"]),
@@ -161,6 +171,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
         FailureClass::EmptyOutput,
         &[
             Words(&["returned empty output"]),
+            Words(&["returned an empty response"]),
             Words(&["returned no parseable output"]),
             Words(&["no parseable json events"]),
         ],
@@ -189,6 +200,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["panic"]),
             Words(&["sigsegv"]),
             Words(&["process exited"]),
+            Words(&[STOPPED]),
             Words(&["pipe has been ended"]),
             Words(&["file already closed"]),
             Words(&["initialize failed"]),
@@ -311,7 +323,7 @@ fn is_token_limit(text: &str) -> bool {
 /// All that Node says of an answer that broke off.
 fn is_cut_fetch(text: &str) -> bool {
     let text = text.trim_end();
-    text == "terminated" || text.ends_with(": terminated")
+    !text.ends_with(STOPPED) && (text == "terminated" || text.ends_with(": terminated"))
 }
 
 fn is_refused_history(text: &str) -> bool {
@@ -366,6 +378,11 @@ mod tests {
                 "The model `m` does not exist or you do not have access to it.",
                 C::ModelNotFound,
             ),
+            (
+                "status 429 … Resource has been exhausted (e.g. check quota).",
+                C::ProviderOverloaded,
+            ),
+            ("Stopped: terminated", C::CliCrashed),
             (
                 "API Error: 400 invalid_request_error: Credit balance is too low",
                 C::ProviderQuota,

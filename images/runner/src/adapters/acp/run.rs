@@ -12,7 +12,7 @@ use super::hooked::{ELICIT, Hooked};
 use super::meter::Meter;
 use super::remarks::Remarks;
 use super::sessions::{self, Need, Step};
-use super::stderr::Stderr;
+use super::stderr::{self, Stderr};
 use super::updates::Updates;
 use super::{permissions, verdict};
 use crate::adapter::{Activity, Adapter, HostCommand, Input, Launch, Output, TimerId};
@@ -130,6 +130,10 @@ impl Adapter for Run {
             Input::Stderr(line) => {
                 let line = String::from_utf8_lossy(line);
                 self.stderr.line(&line);
+                out.extend(
+                    stderr::retrying(&line)
+                        .map(|class| Output::Activity(Activity::Retrying(class))),
+                );
                 pipes::stderr(&line, out);
             }
             Input::Timer(HANDSHAKE_TIMER) => {

@@ -1,6 +1,9 @@
 //! Failures of the provider that an agent tells on stderr only, while it ends its turn as if all were well.
 
+use protocol::FailureClass;
+
 use crate::adapters::frame::cut;
+use crate::classify;
 
 /// Bytes of what is kept of a failure.
 const DETAIL_BYTES: usize = 4096;
@@ -69,6 +72,14 @@ pub(super) fn gave_up(words: &str) -> bool {
         let number = rest.trim_start_matches(|c: char| c.is_ascii_digit());
         number.len() < rest.len() && number.starts_with(" retr")
     })
+}
+
+/// Why a request is tried again, as Gemini and its kin say of each: "Attempt 1 failed … Retrying with backoff".
+pub(super) fn retrying(line: &str) -> Option<FailureClass> {
+    let is_it = line.starts_with("Attempt ")
+        && line.contains(" failed")
+        && line.contains("Retrying with backoff");
+    is_it.then(|| classify::classify_or(line, FailureClass::ProviderServerError))
 }
 
 fn has_status(line: &str) -> bool {

@@ -63,8 +63,12 @@ impl Updates {
         match kind.as_str() {
             "agentmessagechunk" if (dialect.is_notice)(update) => {
                 let words = content(update);
-                // A warning explains no failure: with it the turn went on.
-                if !words.trim_start_matches('*').starts_with("Warning:") {
+                // These explain no failure: with them the turn went on.
+                let plain = words.trim_start_matches('*');
+                if !["Warning:", "Info:"]
+                    .iter()
+                    .any(|mark| plain.starts_with(mark))
+                {
                     push(&mut self.notices, &words, TEXT_BYTES);
                 }
                 events.push(log(LogLevel::Warn, words.trim_end()));
