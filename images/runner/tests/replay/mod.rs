@@ -11,6 +11,14 @@ use runner::adapter::{
 use runner::adapters;
 use serde_json::Value;
 
+/// What ends a turn that was interrupted.
+const ENDS_OF_INTERRUPTED: [&str; 2] = [
+    "\"stopReason\": \"cancelled\"",
+    "\"error_during_execution\"",
+];
+/// A refusal of a call that the program does not know.
+const METHOD_NOT_FOUND: i64 = -32601;
+
 /// How a recorded run was started, how its process ended, and what its outcome is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
@@ -77,13 +85,15 @@ impl Case {
     /// Everything that the adapter asked for.
     pub(crate) fn replay(&self) -> Vec<Output> {
         let mut run = Run::of(self);
+        // Of those that get their prompt and no more it is closed from the start.
+        let closed = run.out.contains(&Output::CloseStdin);
         for line in self.stdout() {
             if self.interrupt.is_some_and(|mark| line.contains(mark)) {
                 run.give(Input::Host(HostCommand::Interrupt));
             }
             run.line(&line);
-            let over = run.out.contains(&Output::CloseStdin)
-                || line.contains("\"stopReason\": \"cancelled\"");
+            let over = (!closed && run.out.contains(&Output::CloseStdin))
+                || ENDS_OF_INTERRUPTED.iter().any(|end| line.contains(end));
             if self.interrupt.is_some() && over {
                 break;
             }
@@ -127,11 +137,16 @@ pub(crate) fn recorded(name: &str) -> Vec<String> {
 pub(crate) struct Run {
     adapter: Box<dyn Adapter>,
     pub(crate) out: Vec<Output>,
-    /// The methods of the calls that the recording's client made, by their number.
-    recorded: BTreeMap<u64, String>,
+    /// The calls that the recording's client made, by their number.
+    recorded: BTreeMap<u64, Call>,
     /// The adapter's own calls that wait for an answer.
-    open: Vec<(u64, String)>,
+    open: Vec<(u64, Call)>,
+    /// How many calls of each kind the adapter has made.
+    made: BTreeMap<String, usize>,
 }
+
+/// A call: its kind, and how many of that kind came before it.
+type Call = (String, usize);
 
 impl Run {
     pub(crate) fn of(case: &Case) -> Self {
@@ -139,11 +154,14 @@ impl Run {
         let frames = frames
             .iter()
             .filter_map(|line| serde_json::from_str(line).ok());
+        let mut kinds = BTreeMap::new();
+        let recorded = frames.filter_map(|frame| call_of(&frame, &mut kinds));
         let mut run = Self {
             adapter: case.adapter(),
             out: Vec::new(),
-            recorded: frames.filter_map(|frame| call_of(&frame)).collect(),
+            recorded: recorded.collect(),
             open: Vec::new(),
+            made: BTreeMap::new(),
         };
         run.give(Input::Started);
         run
@@ -165,7 +183,8 @@ impl Run {
             if let Output::Write(bytes) = output {
                 assert!(bytes.ends_with(b"\n"), "a whole line");
                 let frame = serde_json::from_slice(bytes).ok();
-                self.open.extend(frame.and_then(|frame| call_of(&frame)));
+                let call = frame.and_then(|frame| call_of(&frame, &mut self.made));
+                self.open.extend(call);
             }
         }
     }
@@ -186,8 +205,8 @@ impl Run {
 
     /// An open call that was not made in the recording.
     fn not_recorded(&self) -> Option<usize> {
-        let made = |method: &String| self.recorded.values().any(|made| made == method);
-        self.open.iter().position(|(_, method)| !made(method))
+        let made = |call: &Call| self.recorded.values().any(|made| made == call);
+        self.open.iter().position(|(_, call)| !made(call))
     }
 
     /// The line with the adapter's own number; none for the answer to a call that the adapter did not make.
@@ -198,10 +217,14 @@ impl Run {
         };
         let id = frame.get("id").and_then(Value::as_u64);
         let asked = id.filter(|_| frame.get("method").is_none());
-        let Some(method) = asked.and_then(|id| self.recorded.get(&id)) else {
+        let Some(call) = asked.and_then(|id| self.recorded.get(&id)) else {
             return as_it_is;
         };
-        let at = self.open.iter().position(|(_, open)| open == method)?;
+        // The adapter calls only what the program offers.
+        if frame["error"]["code"] == METHOD_NOT_FOUND {
+            return None;
+        }
+        let at = self.open.iter().position(|(_, open)| open == call)?;
         frame["id"] = Value::from(self.open.remove(at).0);
         Some(frame.to_string())
     }
@@ -237,9 +260,20 @@ pub(crate) fn side_of(output: &Output) -> Option<SideId> {
     Some(*id)
 }
 
-fn call_of(frame: &Value) -> Option<(u64, String)> {
-    let method = frame.get("method")?.as_str()?.to_owned();
-    Some((frame.get("id")?.as_u64()?, method))
+/// The number of a call and which it is; `before`: how many there were of each kind.
+///
+/// The ways to go on with a conversation are one kind: what is answered to one of them is so to another, but for the history
+/// that some repeat before it.
+fn call_of(frame: &Value, before: &mut BTreeMap<String, usize>) -> Option<(u64, Call)> {
+    let kind = match frame.get("method")?.as_str()? {
+        "session/load" | "session/resume" => "session",
+        "thread/fork" | "thread/resume" => "thread",
+        method => method,
+    };
+    let id = frame.get("id")?.as_u64()?;
+    let count = before.entry(kind.to_owned()).or_default();
+    *count += 1;
+    Some((id, (kind.to_owned(), *count)))
 }
 
 /// Nothing is unknown where the words of the failure say what it is.

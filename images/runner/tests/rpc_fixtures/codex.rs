@@ -47,6 +47,10 @@ pub(crate) fn cases() -> Vec<Case> {
         failed("drop-before", C::ProviderNetwork),
         failed("drop-mid", C::ProviderNetwork),
         ok("dynamic-tool"),
+        // A copy of a conversation, to go on with.
+        resumed("fork", "00000000-0000-4000-8000-000000000050"),
+        ok("hooks"),
+        ok("hooks-untrusted"),
         failed("http-400", C::Unknown),
         failed("http-401", C::ProviderAuth),
         failed("http-403", C::ProviderAuth),
@@ -65,6 +69,7 @@ pub(crate) fn cases() -> Vec<Case> {
         ok("mcp"),
         failed("no-key", C::ConfigMissing),
         failed("overflow", C::ContextOverflow),
+        ok("resume-first"),
         resumed("resume-after-kill", "00000000-0000-4000-8000-000000000087"),
         resumed(
             "resume-other-cwd-given",

@@ -89,8 +89,16 @@ fn qwen() -> Vec<Case> {
         lost(OF, "resume-other-cwd", FIRST),
         asked(OF, "resume-same-cwd", FIRST),
         lost(OF, "resume-unknown", "11111111-2222-4333-8444-555555555555"),
+        // It goes on with a next prompt, which it is never given.
+        Case {
+            interrupt: Some("\"request_id\": \"r2\""),
+            ..failed(OF, "interrupt-stream", 0, C::Cancelled)
+        },
+        ok("permission-allow"),
+        ok("permission-deny"),
         ok("shell"),
         failed(OF, "sigint-mid-turn", 130, C::CliCrashed),
+        ok("steer-user-message"),
         ok("stream-input"),
         ok("text"),
         ok("text-partial"),

@@ -5,10 +5,12 @@ mod acp;
 mod antigravity;
 mod codebuddy;
 mod codex;
+mod complete;
 mod cursor;
 mod lines;
 mod made_up;
 mod pi;
+mod qoder;
 #[path = "../replay/mod.rs"]
 mod replay;
 
@@ -19,7 +21,11 @@ use replay::{Case, Run, recorded, result, shown};
 
 /// The recordings of every folder.
 fn folders() -> Vec<(&'static str, Vec<Case>)> {
-    let mut folders = vec![("codex", codex::cases()), ("codebuddy", codebuddy::cases())];
+    let mut folders = vec![
+        ("codex", codex::cases()),
+        ("codebuddy", codebuddy::cases()),
+        ("stream-json-qoder", qoder::cases()),
+    ];
     folders.extend(acp::folders());
     folders.extend(pi::folders());
     folders.extend(lines::folders());
@@ -53,17 +59,21 @@ fn every_recording_has_a_case() {
 
 #[test]
 fn every_recording_ends_with_its_class() {
-    for case in all() {
+    let wrong = |case: Case| {
         let out = case.replay();
         let outcome = &result(&out).outcome;
-        assert_eq!(
-            outcome.class(),
-            case.class,
-            "{}/{}: {outcome:?}",
-            case.folder,
-            case.name
-        );
-    }
+        (outcome.class() != case.class).then(|| {
+            let Case {
+                folder,
+                name,
+                class,
+                ..
+            } = case;
+            format!("{folder}/{name}: {outcome:?} where {class:?} is right")
+        })
+    };
+    let wrong: Vec<_> = all().filter_map(wrong).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
@@ -90,8 +100,23 @@ fn a_conversation_goes_on_only_where_the_cli_said_so() {
                 );
                 assert_eq!(result.session.as_deref(), Some(id), "{name}");
             }
-            (Some(id), Some(class)) => {
-                assert_eq!(class, C::SessionRejected, "{name}");
+            // It failed in another way: nothing says that the conversation is lost, so it is not given up.
+            (Some(id), Some(class)) if class != C::SessionRejected => {
+                assert!(
+                    matches!(
+                        result.resume,
+                        ResumeOutcome::Doubtful(_) | ResumeOutcome::Unknown(_)
+                    ),
+                    "{name}: {:?}",
+                    result.resume
+                );
+                assert!(
+                    result.session.as_deref().is_none_or(|kept| kept == id),
+                    "{name}"
+                );
+                assert_eq!(result.retired, [""; 0], "{name}");
+            }
+            (Some(id), Some(_)) => {
                 assert!(
                     matches!(result.resume, ResumeOutcome::Rejected(_)),
                     "{name}: {:?}",

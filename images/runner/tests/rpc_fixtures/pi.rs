@@ -63,6 +63,11 @@ fn new() -> Vec<Case> {
 
 fn old() -> Vec<Case> {
     let ok = |name| of("pi", OLD, name);
+    let lost = |name, session, exit| Case {
+        resume: Some(session),
+        exit,
+        ..failed(OLD, name, C::SessionRejected)
+    };
     vec![
         ok("text"),
         ok("text-anthropic"),
@@ -96,6 +101,12 @@ fn old() -> Vec<Case> {
             resume: Some("00000000-0000-4000-8000-000000000002"),
             ..ok("resume-same-cwd")
         },
+        lost(
+            "resume-other-cwd",
+            "00000000-0000-4000-8000-000000000002",
+            0,
+        ),
+        lost("resume-unknown", "11111111-2222-4333-8444-555555555555", 1),
     ]
 }
 

@@ -35,6 +35,28 @@ fn resumed(provider: &'static str, name: &'static str, session: &'static str) ->
     }
 }
 
+/// A run that failed and says nothing of the session that was to go on.
+fn failed_to_go_on(
+    provider: &'static str,
+    name: &'static str,
+    session: &'static str,
+    class: C,
+) -> Case {
+    Case {
+        class: Some(class),
+        ..resumed(provider, name, session)
+    }
+}
+
+/// A second prompt came while the first was answered: what is said to it is not of our turn, and neither is its refusal.
+/// Some end the first for it.
+fn second_prompt(provider: &'static str, class: Option<C>) -> Case {
+    Case {
+        class,
+        ..of(provider, provider, "second-prompt-while-busy")
+    }
+}
+
 /// A run in which the session was not known.
 fn lost(provider: &'static str, name: &'static str, session: &'static str) -> Case {
     Case {
@@ -50,7 +72,22 @@ const TOLD: &str = "00000000-0000-4000-8000-000000000001";
 fn gemini() -> Vec<Case> {
     let mut cases = common("gemini", C::ContextOverflow);
     // Within the minute in which a conversation began, it writes over what it is to load.
+    // It still tried again when the client ended the turn.
+    let retrying = |name| Case {
+        interrupt: Some("\"stopReason\": \"cancelled\""),
+        class: Some(C::Cancelled),
+        ..of("gemini", "gemini", name)
+    };
+    let not_offered = |name, session| failed_to_go_on("gemini", name, session, C::CliCrashed);
     cases.extend([
+        of("gemini", "gemini", "permission-reject"),
+        retrying("http-429"),
+        retrying("http-500"),
+        // They ask for what it does not offer, and it says no more.
+        not_offered("resume-other-cwd", FIRST),
+        not_offered("resume-same-cwd", FIRST),
+        not_offered("resume-unknown", UNKNOWN),
+        second_prompt("gemini", Some(C::CliCrashed)),
         of("gemini", "gemini", "shell-yolo"),
         resumed("gemini", "load-after-a-minute", FIRST),
         lost("gemini", "load-same-cwd", FIRST),
@@ -61,13 +98,16 @@ fn gemini() -> Vec<Case> {
 }
 
 fn kimi() -> Vec<Case> {
+    const FIRST: &str = "session_00000000-0000-4000-8000-000000000011";
     let mut cases = common("kimi", C::ContextOverflow);
     cases.extend([
-        resumed(
-            "kimi",
-            "resume-same-cwd",
-            "session_00000000-0000-4000-8000-000000000011",
-        ),
+        of("kimi", "kimi", "permission-reject"),
+        second_prompt("kimi", None),
+        resumed("kimi", "load-other-cwd", FIRST),
+        resumed("kimi", "load-same-cwd", FIRST),
+        lost("kimi", "load-unknown", UNKNOWN),
+        resumed("kimi", "resume-other-cwd", FIRST),
+        resumed("kimi", "resume-same-cwd", FIRST),
         lost("kimi", "resume-unknown", UNKNOWN),
         of("kimi", "kimi", "write-read-yolo"),
         resumed(
@@ -80,13 +120,16 @@ fn kimi() -> Vec<Case> {
 }
 
 fn vibe() -> Vec<Case> {
+    const FIRST: &str = "00000000-0000-4000-8000-000000000028";
     let mut cases = common("vibe", C::ContextOverflow);
     cases.extend([
-        resumed(
-            "vibe",
-            "load-same-cwd",
-            "00000000-0000-4000-8000-000000000028",
-        ),
+        of("vibe", "vibe", "permission-reject"),
+        second_prompt("vibe", None),
+        resumed("vibe", "load-other-cwd", FIRST),
+        resumed("vibe", "load-same-cwd", FIRST),
+        resumed("vibe", "resume-other-cwd", FIRST),
+        resumed("vibe", "resume-same-cwd", FIRST),
+        lost("vibe", "resume-unknown", UNKNOWN),
         lost("vibe", "load-unknown", UNKNOWN),
     ]);
     cases
@@ -166,6 +209,12 @@ fn claude_agent() -> Vec<Case> {
     cases.extend([
         failed("http-429", C::ProviderOverloaded),
         failed("http-500", C::ProviderServerError),
+        of(provider, provider, "permission-reject"),
+        second_prompt(provider, None),
+        resumed(provider, "load-other-cwd", FIRST),
+        resumed(provider, "load-same-cwd", FIRST),
+        lost(provider, "load-unknown", UNKNOWN),
+        resumed(provider, "resume-other-cwd", FIRST),
         resumed(provider, "resume-same-cwd", FIRST),
         lost(provider, "resume-unknown", UNKNOWN),
     ]);
@@ -173,69 +222,100 @@ fn claude_agent() -> Vec<Case> {
 }
 
 fn codex_acp() -> Vec<Case> {
-    let mut cases = common("codex-acp", C::ContextOverflow);
+    const OF: &str = "codex-acp";
+    const FIRST: &str = "00000000-0000-4000-8000-000000000007";
+    let mut cases = common(OF, C::ContextOverflow);
     cases.extend([
-        resumed(
-            "codex-acp",
-            "resume-same-cwd",
-            "00000000-0000-4000-8000-000000000007",
-        ),
-        lost("codex-acp", "resume-unknown", UNKNOWN),
+        of(OF, OF, "permission-reject"),
+        second_prompt(OF, None),
+        resumed(OF, "load-other-cwd", FIRST),
+        resumed(OF, "load-same-cwd", FIRST),
+        lost(OF, "load-unknown", UNKNOWN),
+        resumed(OF, "resume-other-cwd", FIRST),
+        resumed(OF, "resume-same-cwd", FIRST),
+        lost(OF, "resume-unknown", UNKNOWN),
     ]);
     cases
 }
 
 /// The recordings of a program that is none of the providers, read without any of its differences. `session` is that of
-/// the recordings that go on with one. Those in which it does not keep to the protocol are not there.
-fn plain(folder: &'static str, session: &'static str) -> Vec<Case> {
+/// the recordings that go on with one. `others`: what comes of those in which it does otherwise than most.
+fn plain(folder: &'static str, session: &'static str, others: &[(&str, Option<C>)]) -> Vec<Case> {
     let mut cases = common("acp", C::ContextOverflow);
-    for case in &mut cases {
-        case.folder = folder;
-    }
-    let of = |name, resume, class| Case {
-        resume: Some(resume),
+    let case = |name, resume, class| Case {
+        resume,
         class,
         ..of("acp", folder, name)
     };
     cases.extend([
-        of("load-same-cwd", session, None),
-        of("load-unknown", UNKNOWN, Some(C::SessionRejected)),
-        of("resume-same-cwd", session, None),
-        of("resume-unknown", UNKNOWN, Some(C::SessionRejected)),
+        case("http-429", None, Some(C::ProviderOverloaded)),
+        case("http-500", None, Some(C::ProviderServerError)),
+        case("permission-reject", None, None),
+        case("second-prompt-while-busy", None, None),
+        case("load-other-cwd", Some(session), None),
+        case("load-same-cwd", Some(session), None),
+        case("load-unknown", Some(UNKNOWN), Some(C::SessionRejected)),
+        case("resume-other-cwd", Some(session), None),
+        case("resume-same-cwd", Some(session), None),
+        case("resume-unknown", Some(UNKNOWN), Some(C::SessionRejected)),
     ]);
     let recorded = recorded(folder);
     cases.retain(|case| recorded.iter().any(|name| name == case.name));
-    cases
-}
-
-/// Failures of the provider, of those that were recorded with them.
-fn failing(mut cases: Vec<Case>) -> Vec<Case> {
-    let folder = cases[0].folder;
-    for (name, class) in [
-        ("http-429", C::ProviderOverloaded),
-        ("http-500", C::ProviderServerError),
-    ] {
-        cases.push(Case {
-            class: Some(class),
-            ..of("acp", folder, name)
-        });
+    for case in &mut cases {
+        case.folder = folder;
+        if let Some((_, class)) = others.iter().find(|(name, _)| *name == case.name) {
+            case.class = *class;
+        }
     }
     cases
 }
 
-pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
-    vec![
+/// Where it says no more than that something went wrong, nobody can tell that the session is lost.
+const SAYS_NOTHING: Option<C> = Some(C::ProviderServerError);
+const LOST: Option<C> = Some(C::SessionRejected);
+
+fn plain_folders() -> Vec<(&'static str, Vec<Case>)> {
+    let opencode = [
+        ("load-unknown", SAYS_NOTHING),
+        ("resume-unknown", SAYS_NOTHING),
+    ];
+    let qwen = [("load-other-cwd", LOST), ("resume-other-cwd", LOST)];
+    // It does not offer to go on without the history, and ends a turn for the next prompt.
+    let copilot = [
+        ("resume-other-cwd", Some(C::CliCrashed)),
+        ("resume-same-cwd", Some(C::CliCrashed)),
+        ("resume-unknown", Some(C::CliCrashed)),
+        ("second-prompt-while-busy", Some(C::CliCrashed)),
+    ];
+    // Of two prompts it answers the second only.
+    let claude_code = [
+        ("second-prompt-while-busy", Some(C::CliCrashed)),
+        ("load-other-cwd", SAYS_NOTHING),
+        ("resume-other-cwd", SAYS_NOTHING),
+        ("resume-unknown", SAYS_NOTHING),
+    ];
+    // Without the sandbox that it wants its tool fails at once, and the turn is over before it is cancelled.
+    let codex = [("cancel-tool", None)];
+    [
         (
             "acp-opencode",
-            plain("acp-opencode", "ses_dd63305c5ffedYVVnrmRBeVx02"),
+            "ses_dd63305c5ffedYVVnrmRBeVx02",
+            &opencode[..],
         ),
-        (
-            "acp-qwen",
-            plain("acp-qwen", "00000000-0000-4000-8000-000000000004"),
-        ),
-        ("acp-copilot", plain("acp-copilot", FIRST)),
-        ("acp-claude-code", failing(plain("acp-claude-code", FIRST))),
-        ("acp-codex", plain("acp-codex", FIRST)),
+        ("acp-qwen", "00000000-0000-4000-8000-000000000004", &qwen),
+        ("acp-copilot", FIRST, &copilot),
+        ("acp-claude-code", FIRST, &claude_code),
+        ("acp-codex", FIRST, &[]),
+        ("acp-codex-as-it-starts", FIRST, &codex),
+    ]
+    .into_iter()
+    .map(|(folder, session, others)| (folder, plain(folder, session, others)))
+    .collect()
+}
+
+pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
+    let mut folders = plain_folders();
+    folders.extend([
         ("gemini", gemini()),
         ("kimi", kimi()),
         ("vibe", vibe()),
@@ -244,5 +324,6 @@ pub(crate) fn folders() -> Vec<(&'static str, Vec<Case>)> {
         ("reasonix", reasonix()),
         ("claude-agent-acp", claude_agent()),
         ("codex-acp", codex_acp()),
-    ]
+    ]);
+    folders
 }
