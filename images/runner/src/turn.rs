@@ -402,6 +402,7 @@ impl<'t, 'a> Turn<'t, 'a> {
 
     /// Ends what is left and gives the whole.
     async fn end(mut self, killed_before: u64) -> TurnEnd {
+        self.beside.close();
         let sweep = match self.sweep.take() {
             Some(sweep) => sweep.await.unwrap_or_default(),
             None => end_all(&self.around.reaper, Duration::ZERO).await,

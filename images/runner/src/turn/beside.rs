@@ -35,6 +35,8 @@ pub(super) struct Ran {
 pub(super) struct Beside {
     tasks: JoinSet<Ran>,
     ids: Vec<SideId>,
+    /// Everything is being ended: no more.
+    closed: bool,
 }
 
 /// Ends a program's group, whatever becomes of the program.
@@ -82,6 +84,11 @@ impl Beside {
         }
     }
 
+    /// None is started any more.
+    pub(super) fn close(&mut self) {
+        self.closed = true;
+    }
+
     fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -126,8 +133,12 @@ async fn answer(group: Group) -> Result<Vec<u8>, String> {
 }
 
 impl Turn<'_, '_> {
-    /// Runs a program beside the CLI.
+    /// Runs a program beside the CLI. Once everything is being ended there is nothing that it could ask.
     pub(super) fn beside(&mut self, id: SideId, argv: &[String], within: Duration) {
+        if self.beside.closed {
+            self.give(Input::Ran { id, stdout: None });
+            return;
+        }
         let within = self
             .end_by
             .map_or(within, |by| within.min(by - Instant::now()));

@@ -60,6 +60,7 @@ impl Turn<'_, '_> {
 
     /// What the CLI left behind is ended, wherever it has gone to, and so the pipes close.
     pub(super) fn sweep(&mut self) {
+        self.beside.close();
         let (reaper, polite) = (Arc::clone(&self.around.reaper), self.around.ladder.term);
         let left = self
             .end_by

@@ -190,3 +190,23 @@ async fn a_service_that_does_not_answer_is_ended_with_everything_else() {
     let gone = ProviderSession::clone(result.provider_session.as_ref().unwrap());
     assert_eq!(gone.provider, "opencode");
 }
+
+/// What holds its output keeps it from its end: then nothing is asked any more, and the run ends all the same.
+#[tokio::test]
+async fn one_whose_output_is_held_is_not_waited_for() {
+    let pod = Pod::new();
+    let mut held = task(&pod, SECOND, "do: answer All is well.");
+    let wrapper = pod.at("held");
+    let text = format!(
+        "#!/bin/sh\nsleep 600 &\nexec {} \"$@\"\n",
+        held.runtime.command.join(" ")
+    );
+    programs::script(&text, &wrapper);
+    held.runtime.command = vec![wrapper.display().to_string()];
+    let (told, result) = pod.tell(held).await;
+    let class = result.outcome.class();
+    assert_eq!(class, Some(FailureClass::ProviderNetwork), "{result:?}");
+    let words = said(&told.events);
+    assert!(words.contains("left behind were ended"), "{words}");
+    assert!(!given(&pod).contains("/api/session/"), "{}", given(&pod));
+}
