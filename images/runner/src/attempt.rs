@@ -440,9 +440,11 @@ impl Attempt<'_> {
             return Ok(None);
         };
         let servers = McpServers::resolve(given, self.environment).map_err(not_prepared)?;
-        let support = provider
-            .facts()
-            .map_or(McpSupport::NONE, |facts| facts.servers(self.version()));
+        let held = package.agent.tools.as_ref();
+        let held = held.is_some_and(|tools| !tools.is_empty());
+        let support = provider.facts().map_or(McpSupport::NONE, |facts| {
+            facts.servers(self.version(), held)
+        });
         if let Some(words) = servers.refused_by(provider.id(), support) {
             return Err(not_prepared(words));
         }

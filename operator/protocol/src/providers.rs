@@ -31,6 +31,8 @@ pub struct Facts {
     pub mcp: McpSupport,
     /// From this version on it takes none.
     pub mcp_until: Option<Version>,
+    /// It takes them also where it is held to a list of tools.
+    pub mcp_held: bool,
     /// It can be told how much the model is to think; of those that speak ACP: where it offers that.
     pub thinks: bool,
     /// It knows tiers of the provider's service.
@@ -219,6 +221,7 @@ const PLAIN: Facts = Facts {
     tools: ToolSupport::NONE,
     mcp: McpSupport::NONE,
     mcp_until: None,
+    mcp_held: true,
     thinks: false,
     tiers: false,
     counts_turns: false,
@@ -332,7 +335,10 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "gemini",
+        tools: ToolSupport::NAMES,
         mcp: McpSupport::MERGED,
+        // The working directory is no trusted one then, and servers are not started in others.
+        mcp_held: false,
         thinks: true,
         ..PLAIN
     },
@@ -503,11 +509,13 @@ pub fn ids() -> Vec<&'static str> {
 }
 
 impl Facts {
-    /// How it takes a list of MCP servers in this version; in one that is not known as in those that are driven first.
+    /// How it takes a list of MCP servers in this version, in one that is not known as in those that are driven first; and
+    /// where it is held to a list of tools or not.
     #[must_use]
-    pub fn servers(&self, version: Option<Version>) -> McpSupport {
+    pub fn servers(&self, version: Option<Version>, held: bool) -> McpSupport {
         let is_past = self.mcp_until.is_some() && version >= self.mcp_until;
-        if is_past { McpSupport::NONE } else { self.mcp }
+        let takes_none = is_past || held && !self.mcp_held;
+        if takes_none { McpSupport::NONE } else { self.mcp }
     }
 
     /// Within which the first line on stdout comes, where that can be said.

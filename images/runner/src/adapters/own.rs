@@ -30,8 +30,17 @@ impl Home {
     /// That of a program. Of `usual`, its home elsewhere, this is kept, each a name and whether it is a folder; and the
     /// skills that it is given are in it.
     pub(super) fn new(launch: &Launch, program: &str, usual: &Path, kept: &[(&str, bool)]) -> Self {
+        Self::of(Self::folder(launch, program), launch, usual, kept)
+    }
+
+    /// A folder for this run alone.
+    pub(super) fn folder(launch: &Launch, program: &str) -> PathBuf {
         let name = format!("{program}-{}", launch.new_session);
-        let folder = launch.private.join(name);
+        launch.private.join(name)
+    }
+
+    /// The same as [`Self::new`] in a folder below that one.
+    pub(super) fn of(folder: PathBuf, launch: &Launch, usual: &Path, kept: &[(&str, bool)]) -> Self {
         let link = |path: PathBuf, to: PathBuf, folder: bool| LaunchLink { path, to, folder };
         let kept = (kept.iter())
             .map(|(name, is_folder)| link(folder.join(name), usual.join(name), *is_folder));

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Result;
 
 use crate::catalog::asked_for;
+use crate::gated::gated;
 use crate::lab::{Cli, with_lab, word};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -27,6 +28,17 @@ const GEMINI: Cli = Cli {
     has_files: false,
     in_pieces: true,
     acp: true,
+};
+
+/// Its settings do not count where it is held to its tools.
+const HELD: Cli = Cli {
+    env: &[
+        ("GEMINI_API_KEY", "any"),
+        ("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:8080"),
+        ("GEMINI_MODEL", "gemini-2.5-flash"),
+    ],
+    files: &[],
+    ..GEMINI
 };
 
 // It tries a provider that fails again for minutes; its recordings show the classes. A tool that runs when it is
@@ -54,6 +66,15 @@ through_the_runner!(GEMINI:
     what_the_provider_refuses_has_its_class
 );
 asked_for!(GEMINI);
+gated!(HELD:
+    a_tool_that_is_denied_does_nothing
+    a_tool_that_is_denied_stays_so_when_it_goes_on
+    a_tool_that_is_not_named_does_nothing
+    what_cannot_be_held_does_not_begin
+    what_an_agent_left_undoes_nothing
+    what_it_changes_meanwhile_undoes_nothing
+    what_it_is_given_is_there_all_the_same
+);
 
 /// The minute of the clock by which the program names its files.
 #[expect(clippy::disallowed_methods, reason = "it is the program's clock")]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 use protocol::ToolStatus;
@@ -37,10 +38,27 @@ pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> 
     Ok(())
 }
 
+/// Gemini goes on with a conversation only in another minute than that in which it began: within the same it writes over what
+/// it is to load.
+pub(super) fn until_it_goes_on(lab: &Lab) -> Result<()> {
+    let began = minute()?;
+    while lab.cli.id == "gemini" && minute()? == began {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+/// The minute of the clock by which the program names its files.
+#[expect(clippy::disallowed_methods, reason = "it is the program's clock")]
+fn minute() -> Result<u64> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 60)
+}
+
 /// What is left for this program, if anything is known. `run` is a command that shows that it was run.
 pub(super) fn left(id: &str, work: &Path, run: &impl Fn(&str) -> String) -> Result<Option<Left>> {
     Ok(match id {
         "kimi" => Some(for_kimi(work, run)?),
+        "gemini" => Some(for_gemini(run)),
         "vibe" => Some(for_vibe(work, run)),
         "hermes" => Some(for_hermes(run)),
         _ => None,
@@ -118,6 +136,25 @@ fn for_vibe(work: &Path, run: &impl Fn(&str) -> String) -> Left {
         ("work/.vibe/config.toml", server("work-server")),
     ];
     (files, vec!["home-server", "tool", "work-server"])
+}
+
+/// A server, a hook and a command that is to find tools in its home, and a server in the working directory.
+fn for_gemini(run: &impl Fn(&str) -> String) -> Left {
+    let server = |name: &str| json!({"left": {"command": "sh", "args": ["-c", run(name)]}});
+    let hook = json!([{"hooks": [{"type": "command", "command": run("hook")}]}]);
+    let settings = json!({
+        "mcpServers": server("home-server"),
+        "hooks": {"BeforeAgent": hook},
+        "tools": {"discoveryCommand": format!("sh -c {:?}", format!("{}; echo []", run("discovery")))},
+    });
+    let files = vec![
+        ("home/.gemini/settings.json", settings.to_string()),
+        (
+            "work/.gemini/settings.json",
+            json!({"mcpServers": server("work-server")}).to_string(),
+        ),
+    ];
+    (files, vec!["home-server", "hook", "discovery"])
 }
 
 /// The first digits of the sum of a path, by which programs name what they know of a folder.

@@ -13,13 +13,24 @@ pub(super) fn not_taken(agent: &AgentSpec, runtimes: &[Arc<Runtime>]) -> Option<
         let provider = runtime.spec.driver();
         // One that is not driven at all says so itself.
         let version = runtime.cli_version().and_then(programs::version_in);
-        let support = providers::facts(provider)?.servers(version);
+        let tools = agent.tools.as_ref();
+        let held = tools.is_some_and(|tools| {
+            let lists = [&tools.allow, &tools.deny, &tools.require_approval];
+            lists.iter().any(|list| !list.is_empty())
+        });
+        let facts = providers::facts(provider)?;
+        let support = facts.servers(version, held);
         let of_runtime = runtime.spec.mcp_servers.as_deref();
         let servers = crds::mcp_servers(of_runtime, agent.mcp_servers.as_deref())?;
         let refused = servers.iter().find(|server| !support.takes(kind(server)))?;
+        let while_held = if held && !facts.mcp_held {
+            " while it is held to the Agent's tools"
+        } else {
+            ""
+        };
         Some(format!(
-            "Runtime {}: {provider} cannot be given the MCP server {}, which is {}. Take it out of mcpServers, or choose \
-             another Runtime; until then its tasks there fail.",
+            "Runtime {}: {provider} cannot be given the MCP server {}, which is {}{while_held}. Take it out of mcpServers, or \
+             choose another Runtime; until then its tasks there fail.",
             runtime.name_any(),
             refused.name,
             kind(refused).as_str(),
@@ -81,6 +92,16 @@ mod tests {
         }
         second.metadata.generation = Some(2);
         assert_eq!(not_taken(&files, &[Arc::new(second)]), None);
+
+        // Some take none where they are held to a list of tools.
+        let mut held = fixtures::runtime("held");
+        held.spec.provider = crds::Provider::Gemini;
+        let held = [Arc::new(held)];
+        let mut agent_of = files;
+        assert_eq!(not_taken(&agent_of, &held), None);
+        agent_of.tools = serde_json::from_value(json!({"deny": ["glob"]})).unwrap();
+        let message = not_taken(&agent_of, &held).unwrap();
+        assert!(message.contains("held to the Agent's tools"), "{message}");
 
         // Those of a Runtime are looked at as well.
         other.spec.mcp_servers =

@@ -80,6 +80,10 @@ pub(super) struct Dialect {
     pub(super) modes: &'static [&'static str],
     /// True for Codex behind it, whose own hook stands before its tools.
     pub(super) hooked: bool,
+    /// Of one that is made to ask before each use of a tool, over the protocol.
+    pub(super) gated: Option<Gated>,
+    /// Where it is held to its tools it knows no such mode, and asks about what is left to it.
+    pub(super) asks_when_held: bool,
     /// What is special about a question for a permission.
     pub(super) asks: fn(&Value) -> Asks,
     /// True when older versions read the prompt under another name, so that it is sent under both.
@@ -236,7 +240,9 @@ pub(super) const BASE: Dialect = Dialect {
     thinking: None,
     announces_no_servers: false,
     modes: &[],
+    asks_when_held: false,
     hooked: false,
+    gated: None,
     asks: |_| Asks::Permission,
     prompt_twice: false,
     steers: Steers::No,

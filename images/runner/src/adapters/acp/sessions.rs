@@ -56,7 +56,9 @@ pub(super) fn steps(
     opened: &Value,
 ) -> Result<Vec<Step>, String> {
     let first = (dialect.first)(launch, id, opened);
-    let mut steps: Vec<_> = first.into_iter().chain(mode(dialect, id, opened)).collect();
+    let knows_modes = launch.tools.is_empty() || !dialect.asks_when_held;
+    let mode = mode(dialect, id, opened).filter(|_| knows_modes);
+    let mut steps: Vec<_> = first.into_iter().chain(mode).collect();
     let choices = dialect.choices.iter();
     steps.extend(choices.filter_map(|choice| choose(choice, id, opened)));
     match (dialect.model, &launch.model) {
