@@ -17,7 +17,9 @@ use crate::adapter::{CommandLine, Launch, Place, Provider};
 use crate::adapters;
 use crate::approvals::{Api, Questions};
 use crate::brief::{context, message};
-use crate::conclude::{Conclusion, after_fresh_start, conclude, may_start_fresh, on_full_volume};
+use crate::conclude::{
+    Conclusion, after_fresh_start, conclude, explain, may_start_fresh, on_full_volume,
+};
 use crate::disk;
 use crate::environment::Environment;
 use crate::host::Host;
@@ -393,12 +395,18 @@ impl Attempt<'_> {
             None => COUNTING,
         };
         let session = end.result.session.clone();
-        let spent = self.read(limit, move |place| count.spent(place, session.as_deref()));
-        match spent.await {
-            Some(Some(usage)) => end.result.usage = usage,
-            Some(None) => {}
-            None => journal.remark(LogLevel::Warn, NOT_COUNTED),
-        }
+        let silent = end.result.outcome.class() == Some(FailureClass::EmptyOutput);
+        let read = self.read(limit, move |place| {
+            let session = session.as_deref();
+            let why = silent.then(|| count.failure(place, session));
+            (count.spent(place, session), why.flatten())
+        });
+        let Some((spent, why)) = read.await else {
+            journal.remark(LogLevel::Warn, NOT_COUNTED);
+            return;
+        };
+        end.result.usage = spent.unwrap_or_else(|| std::mem::take(&mut end.result.usage));
+        explain(&mut end.result.outcome, why);
     }
 
     /// Where a run asks people about tools, if its Agent wants that.

@@ -7,6 +7,7 @@ use protocol::{
 };
 
 use crate::adapter::{AdapterResult, Exit, ResumeOutcome};
+use crate::classify;
 use crate::ledger;
 use crate::turn::TurnEnd;
 
@@ -133,6 +134,15 @@ pub fn after_fresh_start(first: Conclusion, mut second: Conclusion) -> Conclusio
         ledger::add(&mut second.usage, &model, usage);
     }
     second
+}
+
+/// Says why a run came to nothing without a word, where its program wrote that down.
+pub fn explain(outcome: &mut Outcome, why: Option<String>) {
+    let (Outcome::Failed { class, message, .. }, Some(words)) = (outcome, why) else {
+        return;
+    };
+    *class = classify::classify_or(&words, *class);
+    *message = cut(words, limits::MESSAGE_BYTES);
 }
 
 /// The outcome of a run on a volume that is full now. What a program says of it depends on what it was writing, so a
@@ -465,5 +475,25 @@ mod tests {
             &format!("{}end", "ö".repeat(900)),
         );
         assert!(long.len() <= limits::MESSAGE_BYTES && long.ends_with("end"));
+    }
+
+    #[test]
+    fn what_its_program_wrote_down_explains_a_run_without_a_word() {
+        for (why, class, message) in [
+            (None, FailureClass::EmptyOutput, "nothing"),
+            (
+                Some("429 You exceeded your current quota"),
+                FailureClass::ProviderQuota,
+                "429 You exceeded your current quota",
+            ),
+            (Some("odd"), FailureClass::EmptyOutput, "odd"),
+        ] {
+            let mut outcome = Outcome::failed(FailureClass::EmptyOutput, "nothing");
+            explain(&mut outcome, why.map(str::to_owned));
+            assert_eq!(outcome, Outcome::failed(class, message));
+        }
+        let mut fine = Outcome::Succeeded;
+        explain(&mut fine, Some("odd".to_owned()));
+        assert_eq!(fine, Outcome::Succeeded);
     }
 }

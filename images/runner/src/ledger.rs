@@ -87,6 +87,13 @@ impl Count {
             ledger.since(mark, place, session?)
         })
     }
+
+    /// Why the run failed, of one that told nothing at all: where the CLI wrote it down.
+    #[must_use]
+    pub fn failure(&self, place: &Place<'_>, session: Option<&str>) -> Option<String> {
+        let (ledger, mark) = self.ledger.as_ref()?;
+        ledger.last_failure(mark, place, session?)
+    }
 }
 
 /// Adds tokens of a model, of which there may be as many as a program likes to name: of too many none are added.
@@ -154,6 +161,8 @@ pub struct Ledger {
     pub files: fn(&Place<'_>, &str) -> Option<Vec<PathBuf>>,
     /// The model and its tokens in a line, if it is a record.
     pub record: fn(&[u8]) -> Option<(String, TokenUsage)>,
+    /// The words in a line, if it says that a turn failed.
+    pub failure: fn(&[u8]) -> Option<String>,
 }
 
 /// How far the files of a conversation were written.
@@ -184,17 +193,42 @@ impl Ledger {
         session: &str,
     ) -> Option<BTreeMap<String, TokenUsage>> {
         let mut usage = BTreeMap::new();
+        self.lines(mark, place, session, |line| {
+            if let Some((model, spent)) = (self.record)(line) {
+                add(&mut usage, &model, spent);
+            }
+        })?;
+        Some(usage)
+    }
+
+    /// The words of the last failure that was written down behind the mark.
+    fn last_failure(&self, mark: &Mark, place: &Place<'_>, session: &str) -> Option<String> {
+        let mut last = None;
+        self.lines(mark, place, session, |line| {
+            last = (self.failure)(line).or(last.take());
+        })?;
+        last
+    }
+
+    /// Each line behind the mark; none where not all can be read.
+    fn lines(
+        &self,
+        mark: &Mark,
+        place: &Place<'_>,
+        session: &str,
+        mut seen: impl FnMut(&[u8]),
+    ) -> Option<()> {
         let mut left = MOST_BYTES;
         for path in (self.files)(place, session)? {
             let from = mark.0.get(&path).copied().unwrap_or_default();
-            let seen = each_line(&path, from, &mut left, |line| {
-                if let Some((model, spent)) = line.and_then(|line| (self.record)(line)) {
-                    add(&mut usage, &model, spent);
+            let read = each_line(&path, from, &mut left, |line| {
+                if let Some(line) = line {
+                    seen(line);
                 }
             });
-            seen.ok()?;
+            read.ok()?;
         }
-        Some(usage)
+        Some(())
     }
 }
 
@@ -270,6 +304,7 @@ mod tests {
             };
             Some(("m".to_owned(), spent))
         },
+        failure: |_| None,
     };
 
     fn with(written: &str, more: &str) -> Option<u64> {

@@ -98,6 +98,7 @@ through_the_runner!(KIMI:
     a_provider_that_hangs_is_noticed
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
+    a_spent_quota_has_its_class
 );
 gated!(HELD:
     a_tool_that_is_denied_does_nothing

@@ -180,6 +180,13 @@ const LEDGER: Ledger = Ledger {
             (text(&record, "model").to_owned(), spent)
         })
     },
+    // Over ACP some failures of the provider are a turn that ends without a word.
+    failure: |line| {
+        let record: Value = serde_json::from_slice(line).ok()?;
+        let words = text(record.get("error")?, "message");
+        let failed = text(&record, "type") == "turn.ended" && text(&record, "reason") == "failed";
+        (failed && !words.is_empty()).then(|| words.to_owned())
+    },
 };
 
 /// The folders in one; of one that is not there there are none. `None` where more names are in it than are left.
@@ -203,7 +210,7 @@ mod tests {
     use super::super::command_line;
     use super::super::run::Run;
     use super::*;
-    use crate::adapter::Place;
+    use crate::ledger::Count;
     use crate::testing::{launch, words};
 
     fn asked(allow: &[&str], deny: &[&str]) -> Launch {
@@ -279,6 +286,18 @@ mod tests {
             LEDGER.since(&all, &place, "session_a"),
             Some(BTreeMap::new())
         );
+        let failed = r#"{"type":"turn.ended","reason":"failed","error":{"message":"429 You exceeded your current quota"}}"#;
+        std::fs::write(main.join("wire.jsonl"), format!("{record}\n{failed}\n")).unwrap();
+        let why = |resume| {
+            let count = Count::of(Some(&LEDGER), None, &place, resume);
+            count.failure(&place, Some("session_a"))
+        };
+        // What lies before the mark is of another turn.
+        assert_eq!(why(Some("session_a")), None);
+        let words = "429 You exceeded your current quota";
+        assert_eq!(why(None).as_deref(), Some(words));
+        std::fs::write(main.join("wire.jsonl"), format!("{record}\n{same}\n")).unwrap();
+        assert_eq!(why(None), None);
         for odd in ["", "..", "a/b"] {
             assert_eq!(LEDGER.since(&none, &place, odd), None, "{odd}");
         }
