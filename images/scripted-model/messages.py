@@ -28,7 +28,10 @@ def error(name):
 
 
 # What some agents call their shell.
-OTHER_NAMES = {"Bash": ("run_shell_command", "terminal", "exec", "execute_shell_command")}
+OTHER_NAMES = {
+    "Bash": ("run_shell_command", "terminal", "exec", "execute_shell_command"),
+    "Write": ("write_file",),
+}
 
 
 def call(tool, request):

@@ -360,6 +360,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "hermes",
         steers: true,
+        tools: ToolSupport::ALL,
         mcp: McpSupport::MERGED,
         thinks: true,
         ..PLAIN

@@ -8,6 +8,7 @@ mod content;
 mod dialect;
 mod dim;
 mod finish;
+mod gate;
 mod gemini;
 mod generic;
 mod grok;

@@ -56,7 +56,7 @@ fn asks() -> Vec<Value> {
         json!({"type": "extension_ui_request", "id": "9", "method": "confirm", "title": "?"}),
         json!({"type": "tool_execution_end", "toolCallId": "unseen", "isError": false}),
         json!({"id": 1, "result": {"userAgent": "codex/0.171.0"}}),
-        json!({"id": 2, "result": {"data": [{"hooks": [&hook]}], "hooks": [&hook]}}),
+        json!({"id": 2, "result": {"data": [{"hooks": [&hook]}], "hooks": [&hook], "sessionId": "s"}}),
         json!({"id": 3, "result": {"thread": {"id": "t"}, "trusted": true}}),
         json!({"id": 4, "result": {"turn": {"id": "u"}, "sessionId": "s"}}),
         json!({"method": "session/update", "params": {"sessionId": "s", "update": {"sessionUpdate": "tool_call",
@@ -75,6 +75,11 @@ fn asks() -> Vec<Value> {
         frames.push(
             json!({"id": number, "method": "mcpServer/elicitation/request",
             "params": {"serverName": "mooring_gate", "message": said}}),
+        );
+        let asked = json!({"mooring": "may it?", "tool": tool, "input": input});
+        frames.push(
+            json!({"jsonrpc": "2.0", "id": number, "method": "session/request_permission", "params": {
+            "sessionId": "s", "toolCall": {"toolCallId": id, "rawInput": asked}, "options": []}}),
         );
         let form = json!({"type": "object", "properties": {"answer": {}, "input": {}}});
         frames.push(json!({"id": number, "method": "elicitation/create",
@@ -169,7 +174,7 @@ fn wanted(provider: &str) -> [Word; 6] {
         // A command that applies a patch is one.
         "codex" | "codex-acp" => [Ask, No, No, Yes, No, Yes],
         // A path has to be written as it is.
-        "pi" => [Ask, Ask, No, No, No, Yes],
+        "pi" | "hermes" => [Ask, Ask, No, No, No, Yes],
         _ => [Ask, Ask, No, Yes, No, Yes],
     }
 }
@@ -182,6 +187,10 @@ fn answered(line: &[u8]) -> Option<(usize, Word)> {
         let decision = &response["hookSpecificOutput"]["permissionDecision"];
         let id = frame["response"]["request_id"].as_str()?.parse().ok()?;
         return Some((id, word(decision != "deny")));
+    }
+    if let Some(option) = frame.pointer("/result/outcome/optionId") {
+        let id = frame["id"].as_u64()?.try_into().ok()?;
+        return Some((id, word(option == "yes")));
     }
     if let Some(content) = frame.pointer("/result/content") {
         let id = frame["id"].as_u64()?.try_into().ok()?;

@@ -1,16 +1,17 @@
 //! Hermes.
 
+use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
-/// The provider is given in the program's own file.
+/// The provider is given in the folder of what an image fixes, which stands here beside the working directory.
 const HERMES: Cli = Cli {
     id: "hermes",
     args: &[],
-    env: &[],
+    env: &[("HERMES_MANAGED_DIR", "../home/.managed")],
     files: &[(
-        ".hermes/config.yaml",
+        ".managed/config.yaml",
         "model:\n  default: scripted-1\n  provider: custom\n  base_url: http://127.0.0.1:8080/v1\n  api_key: any\n",
     )],
     uses: None,
@@ -34,3 +35,4 @@ scenarios!(HERMES:
     a_remark_reaches_the_model_in_the_same_turn
 );
 through_the_runner!(HERMES);
+gated!(HERMES);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::gate::Gated;
 use super::sessions::Step;
 use crate::adapter::{Ladder, Launch, Place, SkillList};
 use crate::adapters::command::Parts;
@@ -84,6 +85,8 @@ pub(super) struct Dialect {
     pub(super) gated: Option<Gated>,
     /// Where it is held to its tools it knows no such mode, and asks about what is left to it.
     pub(super) asks_when_held: bool,
+    /// True when its questions for a permission are told of as calls that there are not.
+    pub(super) asks_apart: bool,
     /// What is special about a question for a permission.
     pub(super) asks: fn(&Value) -> Asks,
     /// True when older versions read the prompt under another name, so that it is sent under both.
@@ -243,6 +246,7 @@ pub(super) const BASE: Dialect = Dialect {
     asks_when_held: false,
     hooked: false,
     gated: None,
+    asks_apart: false,
     asks: |_| Asks::Permission,
     prompt_twice: false,
     steers: Steers::No,

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::content::kind_of;
 use super::dialect::{Asks, Dialect, Resume, Scope};
+use super::gate::Gate;
 use super::hooked::{ELICIT, Hooked};
 use super::meter::Meter;
 use super::remarks::Remarks;
@@ -92,6 +93,8 @@ pub(super) struct Run {
     pub(super) updates: Updates,
     /// Stands before its tools.
     pub(super) hooked: Hooked,
+    /// The same, of one that asks itself.
+    pub(super) gate: Gate,
     /// What it keeps to where it is held to the names of tools.
     pub(super) names: Names,
     pub(super) meter: Meter,
@@ -159,6 +162,7 @@ impl Adapter for Run {
             Input::Host(HostCommand::Steer { id, text }) => self.steer(id, text, out),
             Input::Host(HostCommand::Decide { id, allow, why }) => {
                 self.hook_decided(id, allow, why, out);
+                self.gate_decided(id, allow, why, out);
             }
             Input::Host(HostCommand::InterruptBackgroundTools) => {}
         }
@@ -186,6 +190,7 @@ impl Run {
             remarks: Remarks::default(),
             updates: Updates::default(),
             hooked: Hooked::of(dialect, launch),
+            gate: Gate::of(dialect, launch),
             names: (dialect.kept).map_or_else(Names::default, |kept| Names::of(launch, kept)),
             meter: Meter::new(dialect.usage, launch.resume.is_some()),
             stderr: Stderr::default(),
@@ -339,12 +344,17 @@ impl Run {
             self.elicited(id, params, out);
             return;
         }
+        if method == "session/request_permission" && self.gate_asked(id, params, out) {
+            return;
+        }
         let answer = if method == "session/request_permission" {
             let mut events = Vec::new();
             let call = params.get("toolCall").unwrap_or(&Value::Null);
             if self.is_ours(params) {
                 self.begin(out);
-                self.updates.asked(self.dialect, call, &mut events);
+                if !self.dialect.asks_apart {
+                    self.updates.asked(self.dialect, call, &mut events);
+                }
             }
             out.extend(events.into_iter().map(Output::Event));
             match (self.dialect.asks)(params) {
@@ -440,6 +450,7 @@ impl Run {
         out.extend(events.into_iter().map(Output::Event));
         out.extend(answered.then_some(Output::Activity(Activity::ModelTurn)));
         let outside = self.outside(update).or_else(|| self.past_hook(update));
+        let outside = outside.or_else(|| self.past_gate(update));
         if let Some(fault) = outside.or_else(|| self.passed(update)) {
             self.fail(fault, out);
         } else if a_tool_ended {
@@ -476,6 +487,7 @@ impl Run {
             let params = json!({"sessionId": self.session});
             let line = self.rpc.notify("session/cancel", Some(&params));
             self.stdin.write(line, out);
+            self.gate_closes(out);
         }
     }
 

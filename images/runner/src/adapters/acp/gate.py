@@ -1,0 +1,77 @@
+"""Asks the runner before each use of a tool. A Hermes in which that cannot be does not run."""
+
+import asyncio
+import os
+import sys
+
+_asks = []
+
+
+def _why_not(tool, args, call):
+    """Nothing when the tool may be used with exactly this."""
+    import acp
+    from acp.schema import PermissionOption
+
+    send, loop, session = _asks[-1]
+    update = acp.update_tool_call(call, title=tool, raw_input={"mooring": "may it?", "tool": tool, "input": args})
+    options = [
+        PermissionOption(option_id="yes", kind="allow_once", name="Yes"),
+        PermissionOption(option_id="no", kind="reject_once", name="No"),
+    ]
+    question = send(session_id=session, tool_call=update, options=options)
+    # A person may take as long as they like.
+    answer = asyncio.run_coroutine_threadsafe(question, loop).result()
+    if getattr(answer.outcome, "option_id", None) == "yes":
+        return None
+    return str((answer.field_meta or {}).get("why") or "it may not be used")
+
+
+def _block(tool_name, args, *_, tool_call_id="", **__):
+    # What fails here would be let past.
+    try:
+        if args is not None and not isinstance(args, dict):
+            return "what the tool is given cannot be read"
+        return _why_not(tool_name, args or {}, tool_call_id or "none")
+    except BaseException as error:
+        return f"it could not be asked whether the tool may be used: {error!r}"
+
+
+def _hold():
+    from acp_adapter import server, session
+    from hermes_cli import plugins
+    from tools import file_operations
+    from tools.environments import base
+
+    callback, make, begin = server.make_approval_callback, session.SessionManager._make_agent, base.BaseEnvironment.__init__
+    home = os.environ["HERMES_HOME"]
+
+    def with_ask(send, loop, session_id, *rest, **more):
+        _asks.append((send, loop, session_id))
+        return callback(send, loop, session_id, *rest, **more)
+
+    def agent(self, *, session_id, cwd, model=None, **_):
+        # What a conversation says of its provider the agent can have written, and some are programs with tools of their own.
+        return make(self, session_id=session_id, cwd=cwd, model=model)
+
+    def environment(self, *args, **more):
+        begin(self, *args, **more)
+        # Each command begins with it.
+        self._snapshot_path = os.path.join(home, os.path.basename(self._snapshot_path))
+
+    # Every use of a tool comes by here, and is looked up anew each time.
+    if not callable(plugins.resolve_pre_tool_block):
+        raise TypeError("resolve_pre_tool_block")
+    server.make_approval_callback = with_ask
+    session.SessionManager._make_agent = agent
+    base.BaseEnvironment.__init__ = environment
+    plugins.resolve_pre_tool_block = _block
+    # Programs of the working directory that look at what was written.
+    file_operations.LINTERS.clear()
+
+
+def register(_):
+    try:
+        _hold()
+    except BaseException as error:
+        print(f"this version of Hermes cannot be held to its tools: {error!r}", file=sys.stderr, flush=True)
+        os._exit(70)
