@@ -31,6 +31,7 @@ pub const CLUSTER: &[Package] = &[
     package("gcc", "cc"),
     package("iproute2", "ip"),
     package("ipset", "ipset"),
+    package("mkfs.ext4", "e2fsprogs"),
     package("iptables", "iptables"),
     package("libc6-dev", "/usr/include/stdlib.h"),
     package("libseccomp-dev", "/usr/include/seccomp.h"),

@@ -129,7 +129,9 @@ impl Disk {
         match self {
             Self::Memory => "mount -t tmpfs -o size=32m none \"$1\"",
             Self::Ext4 => {
-                "truncate -s 48M \"$2\" && mkfs.ext4 -q -m 0 -O ^has_journal \"$2\" && mount -o loop \"$2\" \"$1\""
+                // A kernel without loop devices has at least memory.
+                "truncate -s 48M \"$2\" && mkfs.ext4 -q -m 0 -O ^has_journal \"$2\" && mount -o loop \"$2\" \"$1\" \
+                 || mount -t tmpfs -o size=48m none \"$1\""
             }
         }
     }
