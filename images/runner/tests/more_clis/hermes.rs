@@ -1,9 +1,12 @@
 //! Hermes.
 
+use anyhow::Result;
+use protocol::tools::ToolPolicy;
+
 use crate::gated::gated;
-use crate::lab::Cli;
+use crate::lab::{Cli, Lab, with_lab};
 use crate::scenarios::scenarios;
-use crate::whole::through_the_runner;
+use crate::whole::{pod, run, task, through_the_runner};
 
 /// The provider is given in the folder of what an image fixes, which stands here beside the working directory.
 const HERMES: Cli = Cli {
@@ -36,3 +39,25 @@ scenarios!(HERMES:
 );
 through_the_runner!(HERMES);
 gated!(HERMES);
+gated!(HERMES: what_it_changes_meanwhile_undoes_nothing);
+
+/// A script of its can use tools, and each use is looked at as any other.
+#[test]
+fn what_a_script_uses_is_looked_at_as_well() -> Result<()> {
+    with_lab(HERMES, uses_by_a_script)
+}
+
+fn uses_by_a_script(lab: &Lab) -> Result<()> {
+    for (denied, made) in [("nothing", true), ("terminal", false)] {
+        let pod = pod(lab)?;
+        let mut package = task(lab, "[scenario:script] Go.");
+        package.agent.tools = Some(ToolPolicy {
+            deny: vec![denied.to_owned()],
+            ..ToolPolicy::default()
+        });
+        let (told, ended) = run(&pod, package)?;
+        assert_eq!(told.results[0].output, "Over.", "{}", ended.log);
+        assert_eq!(pod.at("workspace/work/made").exists(), made, "{denied}");
+    }
+    Ok(())
+}

@@ -17,6 +17,7 @@ use crate::whole::{pod, run, task};
 pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> {
     let denied = match lab.cli.id {
         "kimi" => "Write",
+        "hermes" => "execute_code",
         _ => "write_file",
     };
     for (deny, how) in [
