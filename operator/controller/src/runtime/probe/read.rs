@@ -261,13 +261,13 @@ mod tests {
             ),
             ("claude", printed(None, ""), F::Failed, None),
             (
-                "hermes",
+                "traecli",
                 printed(Some(2), "no such option"),
                 F::Usable,
                 None,
             ),
             (
-                "hermes",
+                "traecli",
                 printed(Some(127), "node: not found"),
                 F::Failed,
                 None,
