@@ -28,6 +28,7 @@ mod remarks;
 mod run;
 mod servers;
 mod sessions;
+mod set_up;
 mod stderr;
 mod tools;
 mod traecli;

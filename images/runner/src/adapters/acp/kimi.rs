@@ -257,8 +257,8 @@ mod tests {
             ("Read", ends("completed", "a"), false),
         ] {
             let mut run = Run::new(&DIALECT, &asked(&[], &[deny]));
-            assert!(run.outside(&begins).is_none() && run.outside(&works).is_none());
-            assert_eq!(run.outside(&end).is_some(), passed, "{deny} {end}");
+            assert!(run.went_past(&begins).is_none() && run.went_past(&works).is_none());
+            assert_eq!(run.went_past(&end).is_some(), passed, "{deny} {end}");
         }
     }
 

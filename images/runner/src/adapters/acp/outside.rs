@@ -1,5 +1,6 @@
-//! Whether an agent that is held to the names of tools keeps to them, as it tells of its calls.
+//! Whether an agent that is held to tools keeps to them, as it tells of its calls.
 
+use protocol::FailureClass;
 use serde_json::Value;
 
 use super::content::{content_words, kind_of};
@@ -8,8 +9,16 @@ use crate::adapters::ending::Fault;
 use crate::adapters::frame::text;
 
 impl Run {
-    /// The end of the run, when a tool did something that was taken away.
-    pub(super) fn outside(&mut self, update: &Value) -> Option<Fault> {
+    /// The end of the run, in whichever of the ways it is held to its tools.
+    pub(super) fn went_past(&mut self, update: &Value) -> Option<Fault> {
+        let names = self.outside(update);
+        let hook = names.or_else(|| self.past_hook(update));
+        let gate = hook.or_else(|| self.past_gate(update));
+        gate.or_else(|| self.passed(update))
+    }
+
+    /// One of those that were left to it, by all that it tells of a call.
+    fn outside(&mut self, update: &Value) -> Option<Fault> {
         let (kind, frame) = kind_of(update);
         let call = text(frame, "toolCallId");
         if call.is_empty() || !matches!(kind.as_str(), "toolcall" | "toolcallupdate") {
@@ -26,5 +35,19 @@ impl Run {
             _ => None,
         };
         begins.or(ends)
+    }
+
+    /// The end of the run, when a tool was used that was taken away: then nothing holds the agent any more.
+    pub(super) fn passed(&self, update: &Value) -> Option<Fault> {
+        let tool = (self.dialect.tool)(update);
+        let denied = self.launch.tools.denies(tool) && text(update, "status") == "completed";
+        denied.then(|| {
+            let message = format!(
+                "{tool} was used though it is denied, so the agent cannot be held to its tools: write its name as {} \
+                 has it",
+                self.dialect.id
+            );
+            Fault::new(FailureClass::CliCrashed, message)
+        })
     }
 }

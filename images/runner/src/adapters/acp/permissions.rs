@@ -1,13 +1,87 @@
-//! Which of the options is taken when an agent asks for a permission.
+//! What an agent asks of its client: permissions mostly, and which of the options is taken.
 
+use protocol::{FailureClass, LogLevel};
 use serde_json::{Value, json};
 
-use crate::adapters::frame::{list, text};
+use super::dialect::Asks;
+use super::hooked::ELICIT;
+use super::run::Run;
+use crate::adapter::Output;
+use crate::adapters::ending::Fault;
+use crate::adapters::frame::{list, log, text};
+
+/// The one call that is answered for every agent.
+const PERMISSION: &str = "session/request_permission";
+
+impl Run {
+    pub(super) fn asked(
+        &mut self,
+        id: &Value,
+        method: &str,
+        params: &Value,
+        out: &mut Vec<Output>,
+    ) {
+        if method == ELICIT && self.hooked.holds() {
+            self.elicited(id, params, out);
+            return;
+        }
+        if method == PERMISSION && self.gate_asked(id, params, out) {
+            return;
+        }
+        let answer = if method == PERMISSION {
+            let mut events = Vec::new();
+            let call = params.get("toolCall").unwrap_or(&Value::Null);
+            if self.is_ours(params) {
+                self.begin(out);
+                if !self.dialect.asks_apart {
+                    self.updates.asked(self.dialect, call, &mut events);
+                }
+            }
+            out.extend(events.into_iter().map(Output::Event));
+            match (self.dialect.asks)(params) {
+                Asks::Permission => answer(params, self.interrupted),
+                Asks::Forbidden => refuse(params, self.interrupted),
+                Asks::Person => {
+                    self.for_a_person(id, params, out);
+                    return;
+                }
+            }
+        } else {
+            None
+        };
+        let line = match answer {
+            Some(result) => self.rpc.answer(id, &result),
+            None => {
+                let message = format!(
+                    "{} asked for {method}, and got no answer that it can use",
+                    self.dialect.id
+                );
+                out.push(Output::Event(log(LogLevel::Warn, message)));
+                self.rpc.refuse(id, method)
+            }
+        };
+        self.stdin.write(line, out);
+    }
+
+    /// It wants to hear something of a person, and nobody is there: it would wait for ever.
+    fn for_a_person(&mut self, id: &Value, params: &Value, out: &mut Vec<Output>) {
+        let line = match refuse(params, self.interrupted) {
+            Some(result) => self.rpc.answer(id, &result),
+            None => self.rpc.refuse(id, PERMISSION),
+        };
+        self.stdin.write(line, out);
+        let message = format!(
+            "{} asked a question, and nobody is there to answer it",
+            self.dialect.id
+        );
+        self.fail(Fault::new(FailureClass::EmptyOutput, message), out);
+    }
+}
 
 /// The result for a `session/request_permission`; `None` when no option can be taken. The pod is the sandbox,
 /// so what can be allowed for this time is. What would be allowed for ever is written to a list of the user's
 /// own and is never taken. `stopping`: the turn is to end.
-pub(super) fn answer(params: &Value, stopping: bool) -> Option<Value> {
+fn answer(params: &Value, stopping: bool) -> Option<Value> {
     if stopping {
         return Some(json!({"outcome": {"outcome": "cancelled"}}));
     }
@@ -28,7 +102,7 @@ pub(super) fn answer(params: &Value, stopping: bool) -> Option<Value> {
 }
 
 /// The result that refuses, this once; `None` when no option says so.
-pub(super) fn refuse(params: &Value, stopping: bool) -> Option<Value> {
+fn refuse(params: &Value, stopping: bool) -> Option<Value> {
     if stopping {
         return answer(params, true);
     }

@@ -7,15 +7,15 @@ use protocol::{EventBody, FailureClass, LogLevel, limits};
 use serde_json::{Value, json};
 
 use super::content::kind_of;
-use super::dialect::{Asks, Dialect, Resume, Scope};
+use super::dialect::{Dialect, Resume, Scope};
 use super::gate::Gate;
-use super::hooked::{ELICIT, Hooked};
+use super::hooked::Hooked;
 use super::meter::Meter;
 use super::remarks::Remarks;
-use super::sessions::{self, Need, Step};
+use super::sessions::{self, Step};
 use super::stderr::{self, Stderr};
 use super::updates::Updates;
-use super::{permissions, verdict};
+use super::verdict;
 use crate::adapter::{Activity, Adapter, HostCommand, Input, Launch, Output, TimerId};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{cut, log, running, text};
@@ -280,122 +280,6 @@ impl Run {
         }
     }
 
-    /// What was set may have stayed as it was, though the agent says that all is well.
-    fn read_back(&mut self, result: &Value, out: &mut Vec<Output>) {
-        let Some(step) = &self.step else { return };
-        let Some(stayed) = sessions::not_taken(step, result) else {
-            return;
-        };
-        let words = format!("{} was not taken: the agent says {stayed:?}", step.what);
-        out.push(Output::Event(log(LogLevel::Warn, words)));
-        if step.need == Need::Model {
-            self.meter.model(stayed);
-        }
-        self.step = None;
-    }
-
-    /// The next step, or the prompt after the last.
-    pub(super) fn set_up(&mut self, out: &mut Vec<Output>) {
-        if let Some(step) = self.step.take().filter(|step| step.need == Need::Model) {
-            let model = self.launch.model.as_deref().unwrap_or_default();
-            self.meter.model(model);
-            out.push(Output::Event(log(
-                LogLevel::Info,
-                format!("set: {}", step.what),
-            )));
-        }
-        if let Some(step) = self.steps.pop_front() {
-            self.call(Call::SetUp, step.method, &step.params, out);
-            self.step = Some(step);
-            wait(HANDSHAKE_TIMER, HANDSHAKE, out);
-            return;
-        }
-        self.prompted = true;
-        let prompt = json!([{"type": "text", "text": self.launch.message}]);
-        let mut params = json!({"sessionId": self.session, "prompt": prompt});
-        if self.dialect.prompt_twice {
-            params["content"] = prompt;
-        }
-        self.call(Call::Prompt, "session/prompt", &params, out);
-    }
-
-    fn not_set(&mut self, refusal: &Refusal, out: &mut Vec<Output>) {
-        let Some(step) = self.step.take() else { return };
-        let missing = match step.need {
-            Need::Model => Some(FailureClass::ModelNotFound),
-            Need::Choice => Some(FailureClass::ConfigMissing),
-            Need::None => None,
-        };
-        if let Some(missing) = missing {
-            let mut fault = verdict::of_refusal(refusal, &format!("could not set {}", step.what));
-            if fault.class == FailureClass::Unknown {
-                fault.class = missing;
-            }
-            self.fail(fault, out);
-            return;
-        }
-        let message = format!("could not set {}: {}", step.what, refusal.words);
-        out.push(Output::Event(log(LogLevel::Warn, message)));
-        self.set_up(out);
-    }
-
-    fn asked(&mut self, id: &Value, method: &str, params: &Value, out: &mut Vec<Output>) {
-        if method == ELICIT && self.hooked.holds() {
-            self.elicited(id, params, out);
-            return;
-        }
-        if method == "session/request_permission" && self.gate_asked(id, params, out) {
-            return;
-        }
-        let answer = if method == "session/request_permission" {
-            let mut events = Vec::new();
-            let call = params.get("toolCall").unwrap_or(&Value::Null);
-            if self.is_ours(params) {
-                self.begin(out);
-                if !self.dialect.asks_apart {
-                    self.updates.asked(self.dialect, call, &mut events);
-                }
-            }
-            out.extend(events.into_iter().map(Output::Event));
-            match (self.dialect.asks)(params) {
-                Asks::Permission => permissions::answer(params, self.interrupted),
-                Asks::Forbidden => permissions::refuse(params, self.interrupted),
-                Asks::Person => {
-                    self.for_a_person(id, params, out);
-                    return;
-                }
-            }
-        } else {
-            None
-        };
-        let line = match answer {
-            Some(result) => self.rpc.answer(id, &result),
-            None => {
-                let message = format!(
-                    "{} asked for {method}, and got no answer that it can use",
-                    self.dialect.id
-                );
-                out.push(Output::Event(log(LogLevel::Warn, message)));
-                self.rpc.refuse(id, method)
-            }
-        };
-        self.stdin.write(line, out);
-    }
-
-    /// It wants to hear something of a person, and nobody is there: it would wait for ever.
-    fn for_a_person(&mut self, id: &Value, params: &Value, out: &mut Vec<Output>) {
-        let line = match permissions::refuse(params, self.interrupted) {
-            Some(result) => self.rpc.answer(id, &result),
-            None => self.rpc.refuse(id, "session/request_permission"),
-        };
-        self.stdin.write(line, out);
-        let message = format!(
-            "{} asked a question, and nobody is there to answer it",
-            self.dialect.id
-        );
-        self.fail(Fault::new(FailureClass::EmptyOutput, message), out);
-    }
-
     /// True for what is of our session, also before it is open: some tell then what it has used up so far.
     fn is_of_session(&self, params: &Value) -> bool {
         let ours = self.session.as_deref().or(self.launch.resume.as_deref());
@@ -403,7 +287,7 @@ impl Run {
     }
 
     /// True for what is of our session and of this turn: a session that is loaded tells its history again.
-    fn is_ours(&self, params: &Value) -> bool {
+    pub(super) fn is_ours(&self, params: &Value) -> bool {
         self.prompted && self.session.as_deref() == Some(text(params, "sessionId"))
     }
 
@@ -449,31 +333,15 @@ impl Run {
             .any(|event| matches!(event, EventBody::ToolResult { .. }));
         out.extend(events.into_iter().map(Output::Event));
         out.extend(answered.then_some(Output::Activity(Activity::ModelTurn)));
-        let outside = self.outside(update).or_else(|| self.past_hook(update));
-        let outside = outside.or_else(|| self.past_gate(update));
-        if let Some(fault) = outside.or_else(|| self.passed(update)) {
+        if let Some(fault) = self.went_past(update) {
             self.fail(fault, out);
         } else if a_tool_ended {
             self.handed_on(out);
         }
     }
 
-    /// The end of the run, when a tool was used that was taken away: then nothing holds the agent any more.
-    pub(super) fn passed(&self, update: &Value) -> Option<Fault> {
-        let tool = (self.dialect.tool)(update);
-        let denied = self.launch.tools.denies(tool) && text(update, "status") == "completed";
-        denied.then(|| {
-            let message = format!(
-                "{tool} was used though it is denied, so the agent cannot be held to its tools: write its name as {} \
-                 has it",
-                self.dialect.id
-            );
-            Fault::new(FailureClass::CliCrashed, message)
-        })
-    }
-
     /// The agent works: from now on the session can be gone on with.
-    fn begin(&mut self, out: &mut Vec<Output>) {
+    pub(super) fn begin(&mut self, out: &mut Vec<Output>) {
         if !std::mem::replace(&mut self.begun, true) {
             out.push(Output::Event(running(self.session.as_deref())));
         }

@@ -191,7 +191,7 @@ mod tests {
             let content = json!([{"type": "content", "content": {"type": "text", "text": words}}]);
             let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": status,
                 "content": content, "_meta": {"tool_name": tool}});
-            assert_eq!(run.outside(&update).is_some(), passed, "{update}");
+            assert_eq!(run.went_past(&update).is_some(), passed, "{update}");
         }
     }
 }
