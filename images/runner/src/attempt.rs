@@ -315,13 +315,7 @@ impl Attempt<'_> {
             .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
             .for_line(&line)
             .map_err(|error| refuse(not_prepared(error)))?;
-        if !launch.tools.is_empty() {
-            let moved = shell_files::set_aside(&launch.home);
-            for path in moved.map_err(|error| refuse(not_prepared(error)))? {
-                let words = "what shells run by themselves does not count where tools are looked at: it was moved aside as";
-                journal.remark(LogLevel::Warn, format!("{words} {}", path.display()));
-            }
-        }
+        set_shell_files_aside(launch, journal).map_err(|error| refuse(not_prepared(error)))?;
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
@@ -560,6 +554,18 @@ fn headline(package: &Package) -> String {
         package.subject.name,
         package.attempt.number
     )
+}
+
+/// Where tools are looked at, what shells run by themselves does not count.
+fn set_shell_files_aside(launch: &Launch, journal: &mut Journal) -> Result<(), String> {
+    if launch.tools.is_empty() {
+        return Ok(());
+    }
+    for path in shell_files::set_aside(&launch.home)? {
+        let words = "what shells run by themselves does not count where tools are looked at: it was moved aside as";
+        journal.remark(LogLevel::Warn, format!("{words} {}", path.display()));
+    }
+    Ok(())
 }
 
 /// Says that the CLI runs, until the API has heard it or does not want to.
