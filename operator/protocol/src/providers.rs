@@ -352,7 +352,6 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "vibe",
-        tools: ToolSupport::NAMES,
         mcp: McpSupport::NO_SSE,
         thinks: true,
         ..PLAIN

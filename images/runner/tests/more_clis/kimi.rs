@@ -108,5 +108,6 @@ gated!(HELD:
     what_cannot_be_held_does_not_begin
     what_an_agent_left_undoes_nothing
     what_it_changes_meanwhile_undoes_nothing
+    what_its_file_tools_write_undoes_nothing
     what_it_is_given_is_there_all_the_same
 );

@@ -1,6 +1,5 @@
 //! Mistral Vibe.
 
-use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -41,26 +40,6 @@ output_price = 0.0
     acp: true,
 };
 
-/// The provider is given in variables, since nothing else counts where it is held to its tools.
-const HELD: Cli = Cli {
-    env: &[
-        ("SCRIPTED_KEY", "any"),
-        ("VIBE_ENABLE_TELEMETRY", "false"),
-        ("VIBE_ENABLE_UPDATE_CHECKS", "false"),
-        ("VIBE_ACTIVE_MODEL", "scripted"),
-        (
-            "VIBE_PROVIDERS",
-            r#"[{"name": "scripted", "api_base": "http://127.0.0.1:8080/v1", "api_key_env_var": "SCRIPTED_KEY", "api_style": "openai", "backend": "generic"}]"#,
-        ),
-        (
-            "VIBE_MODELS",
-            r#"[{"name": "scripted-1", "provider": "scripted", "alias": "scripted", "input_price": 0.0, "output_price": 0.0}]"#,
-        ),
-    ],
-    files: &[],
-    ..VIBE
-};
-
 // It tries a provider that fails again for minutes.
 scenarios!(VIBE:
     it_answers
@@ -86,14 +65,4 @@ through_the_runner!(VIBE:
     a_provider_that_hangs_is_noticed
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
-);
-gated!(HELD:
-    a_tool_that_is_denied_does_nothing
-    a_tool_that_is_denied_stays_so_when_it_goes_on
-    a_tool_of_a_server_that_is_denied_does_nothing
-    a_tool_that_is_not_named_does_nothing
-    what_cannot_be_held_does_not_begin
-    what_an_agent_left_undoes_nothing
-    what_it_changes_meanwhile_undoes_nothing
-    what_it_is_given_is_there_all_the_same
 );

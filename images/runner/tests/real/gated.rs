@@ -51,7 +51,6 @@ fn names(lab: &Lab) -> (&'static str, &'static str) {
         "pi" => ("bash", "read"),
         "copilot" => ("bash", "view"),
         "hermes" => ("terminal", "read_file"),
-        "vibe" => ("bash", "read_file"),
         "gemini" => ("run_shell_command", "read_file"),
         "codex" | "codex-acp" => ("Bash", "apply_patch"),
         _ => ("Bash", "Read"),
@@ -357,6 +356,10 @@ fn idle(lab: &Lab) -> Option<ToolPolicy> {
         Held::Names | Held::No => policy.deny = nothing,
     }
     Some(policy)
+}
+
+pub(crate) fn what_its_file_tools_write_undoes_nothing(lab: &Lab) -> Result<()> {
+    left::what_its_file_tools_write_undoes_nothing(lab)
 }
 
 pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> {

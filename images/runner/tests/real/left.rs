@@ -1,6 +1,6 @@
 //! What an agent could have left for programs that are held to the names of tools.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use protocol::ToolStatus;
 use protocol::tools::ToolPolicy;
 use serde_json::json;
 
-use super::{Left, MADE, ended_with, results, words};
+use super::{Left, MADE, ended_with, names, results, words};
 use crate::lab::Lab;
 use crate::whole::{pod, run, task};
 
@@ -39,6 +39,34 @@ pub(crate) fn what_it_changes_meanwhile_undoes_nothing(lab: &Lab) -> Result<()> 
     Ok(())
 }
 
+/// It writes settings, hooks and servers into its home in memory, with its file tools, and goes on.
+pub(crate) fn what_its_file_tools_write_undoes_nothing(lab: &Lab) -> Result<()> {
+    let mut work = PathBuf::new();
+    let told = lab.run_with(
+        |launch| {
+            // So that the scenario knows its home.
+            "1".clone_into(&mut launch.new_session);
+            launch.tools.deny = words(&[names(lab).0]);
+            launch.cwd.clone_into(&mut work);
+        },
+        &format!("[scenario:plant-{}] Go.", lab.cli.id),
+        None,
+        |_| None,
+    )?;
+    let events = &told.events;
+    assert_eq!(told.result.output, "Over.", "{events:#?}");
+    // Kimi's does write there; of what it wrote nothing counts. Gemini's does not leave the working directory.
+    let wrote = told
+        .tools()
+        .iter()
+        .any(|(_, how)| *how == Some(ToolStatus::Completed));
+    assert_eq!(wrote, lab.cli.id == "kimi", "{events:#?}");
+    for name in ["ran", "made"] {
+        ensure!(!work.join(name).exists(), "{name}: {events:#?}");
+    }
+    Ok(())
+}
+
 /// Gemini goes on with a conversation only in another minute than that in which it began: within the same it writes over what
 /// it is to load.
 pub(super) fn until_it_goes_on(lab: &Lab) -> Result<()> {
@@ -60,7 +88,6 @@ pub(super) fn left(id: &str, work: &Path, run: &impl Fn(&str) -> String) -> Resu
     Ok(match id {
         "kimi" => Some(for_kimi(work, run)?),
         "gemini" => Some(for_gemini(run)),
-        "vibe" => Some(for_vibe(work, run)),
         "hermes" => Some(for_hermes(run)),
         _ => None,
     })
@@ -116,27 +143,6 @@ fn for_kimi(work: &Path, run: &impl Fn(&str) -> String) -> Result<Left> {
     ];
     let names = vec!["start", "tool", "home-server", "work-server", "root-server"];
     Ok((files, names))
-}
-
-/// Servers and a tool in its home, and a server in a working directory that it calls trusted.
-fn for_vibe(work: &Path, run: &impl Fn(&str) -> String) -> Left {
-    let server = |name: &str| {
-        format!(
-            "[[mcp_servers]]\nname = \"{name}\"\ntransport = \"stdio\"\ncommand = \"sh\"\nargs = [\"-c\", {}]\n",
-            json!(run(name))
-        )
-    };
-    let tool = format!("import os\nos.system({})\n", json!(run("tool")));
-    let files = vec![
-        ("home/.vibe/config.toml", server("home-server")),
-        ("home/.vibe/tools/left.py", tool),
-        (
-            "home/.vibe/trusted_folders.toml",
-            format!("trusted = [{}]\nuntrusted = []\n", json!(work)),
-        ),
-        ("work/.vibe/config.toml", server("work-server")),
-    ];
-    (files, vec!["home-server", "tool", "work-server"])
 }
 
 /// A server, a hook and a command that is to find tools in its home, and a server in the working directory.
