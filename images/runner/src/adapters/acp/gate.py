@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 
 _asks = []
 
@@ -42,16 +43,27 @@ def _hold():
     from tools import file_operations
     from tools.environments import base
 
-    callback, make, begin = server.make_approval_callback, session.SessionManager._make_agent, base.BaseEnvironment.__init__
+    callback, begin = server.make_approval_callback, base.BaseEnvironment.__init__
+    make, restore = session.SessionManager._make_agent, session.SessionManager._restore
+    restores = threading.local()
     home = os.environ["HERMES_HOME"]
 
     def with_ask(send, loop, session_id, *rest, **more):
-        _asks.append((send, loop, session_id))
+        _asks[:] = [(send, loop, session_id)]
         return callback(send, loop, session_id, *rest, **more)
 
-    def agent(self, *, session_id, cwd, model=None, **_):
+    def restored(self, session_id):
+        restores.now = True
+        try:
+            return restore(self, session_id)
+        finally:
+            restores.now = False
+
+    def agent(self, *, session_id, cwd, model=None, **provider):
         # What a conversation says of its provider the agent can have written, and some are programs with tools of their own.
-        return make(self, session_id=session_id, cwd=cwd, model=model)
+        if getattr(restores, "now", False):
+            provider = {}
+        return make(self, session_id=session_id, cwd=cwd, model=model, **provider)
 
     def environment(self, *args, **more):
         begin(self, *args, **more)
@@ -63,6 +75,7 @@ def _hold():
         raise TypeError("resolve_pre_tool_block")
     server.make_approval_callback = with_ask
     session.SessionManager._make_agent = agent
+    session.SessionManager._restore = restored
     base.BaseEnvironment.__init__ = environment
     plugins.resolve_pre_tool_block = _block
     # Programs of the working directory that look at what was written.
