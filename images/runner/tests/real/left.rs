@@ -140,8 +140,16 @@ fn for_kimi(work: &Path, run: &impl Fn(&str) -> String) -> Result<Left> {
         (&*key, trust),
         ("work/.kimi-code/mcp.json", server("work-server")),
         ("work/.mcp.json", server("root-server")),
+        module(run),
     ];
-    let names = vec!["start", "tool", "home-server", "work-server", "root-server"];
+    let names = vec![
+        "start",
+        "tool",
+        "home-server",
+        "work-server",
+        "root-server",
+        "module",
+    ];
     Ok((files, names))
 }
 
@@ -160,8 +168,18 @@ fn for_gemini(run: &impl Fn(&str) -> String) -> Left {
             "work/.gemini/settings.json",
             json!({"mcpServers": server("work-server")}).to_string(),
         ),
+        module(run),
     ];
-    (files, vec!["home-server", "hook", "discovery"])
+    (files, vec!["home-server", "hook", "discovery", "module"])
+}
+
+/// A module for which a program that is written for Node asks in vain, and which it would take from the home.
+fn module(run: &impl Fn(&str) -> String) -> (&'static str, String) {
+    let text = format!(
+        "require('node:child_process').execSync({});\nmodule.exports = {{}};\n",
+        json!(run("module"))
+    );
+    ("home/.node_modules/bufferutil.js", text)
 }
 
 /// The first digits of the sum of a path, by which programs name what they know of a folder.
