@@ -36,10 +36,10 @@ use crate::processes::Reaper;
 use crate::remarks::Told;
 use crate::resume::{self, Decision, Found, decide};
 use crate::settings::Settings;
-use crate::shell_files;
 use crate::signals::Blocked;
 use crate::spawn::spawn;
 use crate::standing::Standing;
+use crate::start_files;
 use crate::stop;
 use crate::turn::{Surroundings, TurnEnd, drive};
 use crate::upload::backoff;
@@ -315,7 +315,11 @@ impl Attempt<'_> {
             .with(paths::ENV_SCOPE, self.package().agent.token_scope.as_str())
             .for_line(&line)
             .map_err(|error| refuse(not_prepared(error)))?;
-        set_shell_files_aside(launch, journal).map_err(|error| refuse(not_prepared(error)))?;
+        let environment = match launch.tools.is_empty() {
+            true => environment,
+            false => environment.with_no_start_files(),
+        };
+        set_start_files_aside(launch, journal).map_err(|error| refuse(not_prepared(error)))?;
         let mut files =
             launch_files::write(&line.files).map_err(|error| refuse(not_prepared(error)))?;
         launch_files::link(&line.links, &mut files).map_err(|error| refuse(not_prepared(error)))?;
@@ -556,13 +560,13 @@ fn headline(package: &Package) -> String {
     )
 }
 
-/// Where tools are looked at, what shells run by themselves does not count.
-fn set_shell_files_aside(launch: &Launch, journal: &mut Journal) -> Result<(), String> {
+/// Where tools are looked at, what programs run by themselves as they start does not count.
+fn set_start_files_aside(launch: &Launch, journal: &mut Journal) -> Result<(), String> {
     if launch.tools.is_empty() {
         return Ok(());
     }
-    for path in shell_files::set_aside(&launch.home)? {
-        let words = "what shells run by themselves does not count where tools are looked at: it was moved aside as";
+    for path in start_files::set_aside(&launch.home)? {
+        let words = "what programs run by themselves as they start does not count where tools are looked at: it was moved aside as";
         journal.remark(LogLevel::Warn, format!("{words} {}", path.display()));
     }
     Ok(())

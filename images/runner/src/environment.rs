@@ -23,6 +23,9 @@ const NESTED: &[&str] = &[
 /// What the variables begin with in which values for MCP servers come.
 const MCP: &str = "MOORING_MCP_";
 
+/// How many settings of `git` come in variables. They stand above those of a repository.
+const GIT_COUNT: &str = "GIT_CONFIG_COUNT";
+
 /// Names whose values are never secret, and too ordinary to be taken out of texts.
 const ORDINARY: &[&str] = &[
     "COLORTERM",
@@ -146,6 +149,18 @@ impl Environment {
         Ok(self)
     }
 
+    /// The same for a program that is held to its tools: Python takes no modules from the home, and `git`, which some programs
+    /// run by themselves, asks no monitor that a repository names.
+    #[must_use]
+    pub fn with_no_start_files(self) -> Self {
+        let given = self.0.get(GIT_COUNT).and_then(|count| count.parse().ok());
+        let number: u32 = given.unwrap_or_default();
+        self.with(&format!("GIT_CONFIG_KEY_{number}"), "core.fsmonitor")
+            .with(&format!("GIT_CONFIG_VALUE_{number}"), "false")
+            .with(GIT_COUNT, &number.saturating_add(1).to_string())
+            .with("PYTHONNOUSERSITE", "1")
+    }
+
     /// Name and value of each.
     #[must_use]
     pub fn variables(&self) -> &BTreeMap<String, String> {
@@ -224,6 +239,27 @@ mod tests {
             ]
         );
         assert!(!format!("{environment:?}").contains("sk-ant"));
+    }
+
+    #[test]
+    fn settings_of_git_are_added_to_those_that_are_given() {
+        let given = environment(&[
+            ("GIT_CONFIG_COUNT", "1"),
+            ("GIT_CONFIG_KEY_0", "user.name"),
+            ("GIT_CONFIG_VALUE_0", "ada"),
+        ]);
+        for (before, first) in [(Environment::default(), 0), (given, 1)] {
+            let held = before.with_no_start_files();
+            let at = |name: String| held.variables().get(&name).map(String::as_str);
+            let count = (first + 1).to_string();
+            assert_eq!(at("GIT_CONFIG_COUNT".into()), Some(&*count));
+            assert_eq!(
+                at(format!("GIT_CONFIG_KEY_{first}")),
+                Some("core.fsmonitor")
+            );
+            assert_eq!(at(format!("GIT_CONFIG_VALUE_{first}")), Some("false"));
+            assert_eq!(at("PYTHONNOUSERSITE".into()), Some("1"));
+        }
     }
 
     #[test]

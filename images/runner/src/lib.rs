@@ -40,11 +40,11 @@ pub mod remarks;
 pub mod resume;
 pub mod settings;
 pub mod shape;
-pub mod shell_files;
 pub mod signals;
 pub mod skills;
 pub mod spawn;
 pub mod standing;
+pub mod start_files;
 pub mod stop;
 pub mod tail;
 #[cfg(test)]

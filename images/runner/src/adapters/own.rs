@@ -10,6 +10,11 @@ use crate::files;
 
 /// Why a tool may not be used.
 pub(super) const WHY: &str = "this path belongs to the agent's program itself";
+/// Names in a path by which `git` finds commands that it runs by itself, and that programs run which ask it how things stand.
+/// By the last of them it takes any folder for a repository.
+const OF_GIT: [&str; 3] = [".git", ".gitconfig", "HEAD"];
+/// The same below the folder of settings.
+const GIT_SETTINGS: [&str; 2] = [".config", "git"];
 /// Texts of an input that are looked at in the file system, and how deep others lie.
 const TEXTS: usize = 64;
 const DEPTH: u32 = 8;
@@ -40,7 +45,12 @@ impl Home {
     }
 
     /// The same as [`Self::new`] in a folder below that one.
-    pub(super) fn of(folder: PathBuf, launch: &Launch, usual: &Path, kept: &[(&str, bool)]) -> Self {
+    pub(super) fn of(
+        folder: PathBuf,
+        launch: &Launch,
+        usual: &Path,
+        kept: &[(&str, bool)],
+    ) -> Self {
         let link = |path: PathBuf, to: PathBuf, folder: bool| LaunchLink { path, to, folder };
         let kept = (kept.iter())
             .map(|(name, is_folder)| link(folder.join(name), usual.join(name), *is_folder));
@@ -133,12 +143,12 @@ impl Own {
 
     fn is_written(&self, path: &Path) -> bool {
         let kept = |kept: &PathBuf| path.starts_with(kept) && path != kept;
-        is_process(path) || self.is_private(path) && !self.kept.iter().any(kept)
+        is_process(path) || is_of_git(path) || self.is_private(path) && !self.kept.iter().any(kept)
     }
 
     /// What is kept leads out of the folder.
     fn is_real(&self, path: &Path) -> bool {
-        is_process(path) || self.is_private(path)
+        is_process(path) || is_of_git(path) || self.is_private(path)
     }
 
     fn is_private(&self, path: &Path) -> bool {
@@ -153,6 +163,14 @@ fn is_process(path: &Path) -> bool {
         return false;
     };
     rest.components().next().is_some_and(files::is_process)
+}
+
+/// True for what `git` is set by.
+fn is_of_git(path: &Path) -> bool {
+    let names = || path.iter().map(|name| name.to_str().unwrap_or_default());
+    let mut pairs = names().zip(names().skip(1));
+    names().any(|name| OF_GIT.contains(&name))
+        || pairs.any(|(one, next)| [one, next] == GIT_SETTINGS)
 }
 
 /// A whole path without `.` and `..`.
@@ -219,6 +237,13 @@ mod tests {
             ("../../proc/1/environ", true),
             ("/proc/thread-self/root", true),
             ("/proc/cpuinfo", false),
+            (".git/config", true),
+            ("app/.git", true),
+            ("~/.gitconfig", true),
+            ("HEAD", true),
+            ("/workspace/home/.config/git/config", true),
+            (".gitignore", false),
+            (".config/gitui", false),
         ] {
             for input in [json!({"file_path": path}), json!({"any": [{"path": path}]})] {
                 let is_named = own.is_named(&input, Path::new("/workspace/work"));

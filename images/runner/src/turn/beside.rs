@@ -175,7 +175,11 @@ impl Turn<'_, '_> {
 
     /// When a CLI that has ended is not waited for any more: what it left behind, which still serves it, is ended then.
     pub(super) fn lingers_until(&self) -> Option<Instant> {
-        let at = self.exited_at.filter(|_| self.sweep.is_none())?;
+        // While it is asked, its answer is what is waited for.
+        let is_asked = self.told_exit && !self.beside.is_empty();
+        let at = self
+            .exited_at
+            .filter(|_| self.sweep.is_none() && !is_asked)?;
         Some(at + LINGER)
     }
 
