@@ -2,6 +2,7 @@
 //! do, other sessions notice nothing, nothing is left of it, and the next task of the session works once there is room.
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,6 +45,11 @@ impl Disk {
             .output()?;
         // A kernel without loop devices has at least memory.
         if !ext4.status.success() {
+            let why = String::from_utf8_lossy(&ext4.stderr);
+            writeln!(
+                io::stdout(),
+                "a disk in memory, since none can be mounted: {why}"
+            )?;
             let mut memory = Command::new("mount");
             memory.args(["-t", "tmpfs", "-o", "size=48m", "none"]);
             done(memory.arg(&mounted))?;
@@ -210,8 +216,10 @@ async fn a_full_disk_is_named_and_the_session_goes_on_once_there_is_room() -> Re
         let disk = Disk::make(&workspace.namespace)?;
         let name = format!("disk-of-{}", workspace.namespace);
         workspace.prepare().await?;
-        offer(workspace, &disk.mounted(), &name).await?;
-        let told = fills_it(workspace, &disk.mounted()).await;
+        let told = match offer(workspace, &disk.mounted(), &name).await {
+            Ok(()) => fills_it(workspace, &disk.mounted()).await,
+            Err(error) => Err(error),
+        };
         // A volume that is in use stays until its claim has gone with the namespace.
         let withdrawn = withdraw(workspace, &name).await;
         told.and(withdrawn)

@@ -8,6 +8,7 @@ use e2e::model::Model;
 use e2e::objects::text;
 use e2e::script::Script;
 use e2e::{Workspace, node, objects, store, story};
+use futures::AsyncReadExt as _;
 use k8s_openapi::api::core::v1::{Event, Pod, Secret};
 use kube::ResourceExt as _;
 use kube::api::{ListParams, LogParams, PostParams};
@@ -128,8 +129,13 @@ async fn a_providers_key_reaches_the_provider_and_nobody_else() -> Result<()> {
         for process in node::processes(&uid)? {
             is_clean("a command line", &process.command)?;
         }
+        // What the runner says until the pod's log is gone with it.
+        let follow = LogParams { follow: true, ..LogParams::default() };
         let pods = workspace.api::<Pod>();
-        let log = pods.logs(&pod.name_any(), &LogParams::default()).await?;
+        let mut log = String::new();
+        let mut lines = pods.log_stream(&pod.name_any(), &follow).await?;
+        lines.read_to_string(&mut log).await?;
+        ensure!(log.contains("Shown."), "its end is not in the log: {log}");
         is_clean("the runner's log", &log)?;
 
         let done = workspace.finished("shows").await?;
