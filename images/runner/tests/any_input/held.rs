@@ -55,6 +55,7 @@ fn asks() -> Vec<Value> {
         json!({"type": "control_cancel_request", "request_id": "2"}),
         json!({"type": "extension_ui_request", "id": "9", "method": "confirm", "title": "?"}),
         json!({"type": "tool_execution_end", "toolCallId": "unseen", "isError": false}),
+        json!({"jsonrpc": "2.0", "method": "_mooring/there"}),
         json!({"id": 1, "result": {"userAgent": "codex/0.171.0"}}),
         json!({"id": 2, "result": {"data": [{"hooks": [&hook]}], "hooks": [&hook], "sessionId": "s"}}),
         json!({"id": 3, "result": {"thread": {"id": "t"}, "trusted": true}}),
@@ -76,7 +77,7 @@ fn asks() -> Vec<Value> {
             json!({"id": number, "method": "mcpServer/elicitation/request",
             "params": {"serverName": "mooring_gate", "message": said}}),
         );
-        let asked = json!({"mooring": "may it?", "tool": tool, "input": input});
+        let asked = json!({"mooring": "may it?", "tool": tool, "input": input, "shown": true});
         frames.push(
             json!({"jsonrpc": "2.0", "id": number, "method": "session/request_permission", "params": {
             "sessionId": "s", "toolCall": {"toolCallId": id, "rawInput": asked}, "options": []}}),

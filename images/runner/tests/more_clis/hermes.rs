@@ -1,6 +1,7 @@
 //! Hermes.
 
 use anyhow::Result;
+use protocol::FailureClass;
 use protocol::tools::ToolPolicy;
 
 use crate::gated::gated;
@@ -59,5 +60,28 @@ fn uses_by_a_script(lab: &Lab) -> Result<()> {
         assert_eq!(told.results[0].output, "Over.", "{}", ended.log);
         assert_eq!(pod.at("workspace/work/made").exists(), made, "{denied}");
     }
+    Ok(())
+}
+
+/// The settings of an image come before those of ours, and can name other plugins.
+#[test]
+fn without_what_asks_nothing_is_said_to_the_model() -> Result<()> {
+    with_lab(HERMES, without_a_plugin)
+}
+
+fn without_a_plugin(lab: &Lab) -> Result<()> {
+    let pod = pod(lab)?;
+    let settings = pod.at("workspace/home/.managed/config.yaml");
+    let named = std::fs::read_to_string(&settings)? + "plugins:\n  enabled: [other]\n";
+    std::fs::write(settings, named)?;
+    let mut package = task(lab, "Go.\ndo: run touch made\ndo: answer Over.\n");
+    package.agent.tools = Some(ToolPolicy {
+        deny: vec!["terminal".to_owned()],
+        ..ToolPolicy::default()
+    });
+    let (told, ended) = run(&pod, package)?;
+    let class = told.results[0].outcome.class();
+    assert_eq!(class, Some(FailureClass::CliCrashed), "{}", ended.log);
+    assert!(!lab.asked("dictated")? && !pod.at("workspace/work/made").exists());
     Ok(())
 }

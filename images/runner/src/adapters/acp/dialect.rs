@@ -117,6 +117,8 @@ pub(super) struct Dialect {
     pub(super) refuses_when_done: &'static [&'static str],
     /// True when it leaves tools without an end in a turn that went well.
     pub(super) leaves_tools_open: bool,
+    /// True when it never tells the end of a tool that changes a file: whatever comes next tells it.
+    pub(super) leaves_edits_open: bool,
     /// What its numbers of tokens are of.
     pub(super) usage: Scope,
     /// True when it lets go of a conversation only once that is closed.
@@ -262,6 +264,7 @@ pub(super) const BASE: Dialect = Dialect {
     is_goal: |_, _| false,
     refuses_when_done: &[],
     leaves_tools_open: false,
+    leaves_edits_open: false,
     usage: Scope::Turn,
     closes: false,
     linger: Duration::from_secs(2),

@@ -14,7 +14,9 @@ def _why_not(tool, args, call):
     from acp.schema import PermissionOption
 
     send, loop, session = _asks[-1]
-    update = acp.update_tool_call(call, title=tool, raw_input={"mooring": "may it?", "tool": tool, "input": args})
+    # A script's own have no name of a call, and are not shown.
+    asked = {"mooring": "may it?", "tool": tool, "input": args, "shown": bool(call)}
+    update = acp.update_tool_call(call or "none", title=tool, raw_input=asked)
     options = [
         PermissionOption(option_id="yes", kind="allow_once", name="Yes"),
         PermissionOption(option_id="no", kind="reject_once", name="No"),
@@ -32,7 +34,7 @@ def _block(tool_name, args, *_, tool_call_id="", **__):
     try:
         if args is not None and not isinstance(args, dict):
             return "what the tool is given cannot be read"
-        return _why_not(tool_name, args or {}, tool_call_id or "none")
+        return _why_not(tool_name, args or {}, tool_call_id)
     except BaseException as error:
         return f"it could not be asked whether the tool may be used: {error!r}"
 
@@ -85,6 +87,8 @@ def _hold():
 def register(_):
     try:
         _hold()
+        # Before the answer to whoever opens a session, and in one write.
+        os.write(1, b'{"jsonrpc": "2.0", "method": "_mooring/there"}\n')
     except BaseException as error:
         print(f"this version of Hermes cannot be held to its tools: {error!r}", file=sys.stderr, flush=True)
         os._exit(70)

@@ -9,12 +9,16 @@ use super::dialect::Dialect;
 use super::run::Run;
 use crate::adapter::{Launch, LaunchLink, Output};
 use crate::adapters::ending::Fault;
-use crate::adapters::frame::text;
+use crate::adapters::frame::{flag, text};
 use crate::adapters::guard::{Guard, Held};
 use crate::adapters::own::Own;
 
+/// Says that what asks is there.
+pub(super) const THERE: &str = "_mooring/there";
 /// What such a question says of itself.
 const MAY_IT: &str = "may it?";
+/// Why nothing is let in any more.
+const STOPS: &str = "the turn is to end";
 /// Fields of an input in which a tool takes a path.
 const PATHS: [&str; 3] = ["path", "file_path", "workdir"];
 
@@ -31,9 +35,11 @@ pub(super) struct Gated {
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     guard: Guard<Question>,
+    /// What asks is there.
+    pub(super) there: bool,
     /// Ids of the questions that wait.
     waits: Vec<String>,
-    /// Uses that were let in, and those that were begun.
+    /// Uses that were let in of those that are shown, and those that were.
     let_in: usize,
     begun: usize,
 }
@@ -43,6 +49,8 @@ pub(super) struct Gate {
 struct Question {
     request: Value,
     tool: String,
+    /// Its beginning is told.
+    shown: bool,
 }
 
 /// What a person or the policy said.
@@ -78,15 +86,20 @@ impl Gate {
         gated: Gated,
         request: &Value,
         params: &Value,
+        stopping: bool,
         out: &mut Vec<Output>,
     ) -> Option<Answer> {
         let asked = params.pointer("/toolCall").unwrap_or(&Value::Null);
         let call = text(asked, "toolCallId").to_owned();
         let asked = asked.get("rawInput").unwrap_or(&Value::Null);
         let tool = text(asked, "tool").to_owned();
+        let shown = flag(asked, "shown");
         let input = asked.get("input").cloned().unwrap_or(Value::Null);
         let judgement = self.guard.judge(&call, &tool, &input, None);
-        let odd = (gated.odd)(&tool, &input).or_else(|| odd_path(&input));
+        let odd = stopping
+            .then_some(STOPS)
+            .or_else(|| (gated.odd)(&tool, &input));
+        let odd = odd.or_else(|| odd_path(&input));
         let refused = match (odd, judgement) {
             (Some(why), _) => Some(why.to_owned()),
             (None, Judgement::Allow) => None,
@@ -97,6 +110,7 @@ impl Gate {
                 let way = Question {
                     request,
                     tool: named,
+                    shown,
                 };
                 let held = Held { way, call, input };
                 let Some(held) = self.guard.ask(&id, &tool, why, held, out) else {
@@ -110,13 +124,14 @@ impl Gate {
         let way = Question {
             request: request.clone(),
             tool,
+            shown,
         };
         Some(self.answer(Held { way, call, input }, refused))
     }
 
     fn answer(&mut self, held: Held<Question>, refused: Option<String>) -> Answer {
-        self.let_in += usize::from(refused.is_none());
         let Held { way, call, input } = held;
+        self.let_in += usize::from(refused.is_none() && way.shown);
         Answer {
             request: way.request,
             call,
@@ -141,12 +156,12 @@ impl Gate {
         let answers = waits.into_iter().filter_map(|id| {
             let held = self.guard.decided(&id)?;
             out.push(Output::Withdrawn { id });
-            Some(self.answer(held, Some("the turn is to end".to_owned())))
+            Some(self.answer(held, Some(STOPS.to_owned())))
         });
         answers.collect()
     }
 
-    /// The end of the run, when more were begun than were let in: it tells of those alone that it uses.
+    /// The end of the run, when more were begun than were let in.
     fn passed_by(&mut self, update: &Value) -> Option<Fault> {
         if !self.holds() || text(update, "sessionUpdate") != "tool_call" {
             return None;
@@ -177,6 +192,19 @@ pub(super) fn is_ours(params: &Value) -> bool {
 }
 
 impl Run {
+    /// Why nothing may be said to the model: nothing would ask before it uses a tool.
+    pub(super) fn no_gate(&self) -> Option<Fault> {
+        if !self.gate.holds() || self.gate.there {
+            return None;
+        }
+        let message = format!(
+            "{} did not load what asks before each tool, so the agent cannot be held to its tools: it has to be of a version \
+             that the page of runtimes names, and the settings of the image must not name plugins",
+            self.dialect.id
+        );
+        Some(Fault::new(FailureClass::CliCrashed, message))
+    }
+
     /// A use of a tool is asked about. False when that is nothing for the gate.
     pub(super) fn gate_asked(&mut self, id: &Value, params: &Value, out: &mut Vec<Output>) -> bool {
         let Some(gated) = self.dialect.gated else {
@@ -186,7 +214,8 @@ impl Run {
         if !self.gate.holds() || !ours || !is_ours(params) {
             return false;
         }
-        if let Some(answer) = self.gate.asks(gated, id, params, out) {
+        let stopping = self.interrupted;
+        if let Some(answer) = self.gate.asks(gated, id, params, stopping, out) {
             self.gate_answer(answer, out);
         }
         true
@@ -264,7 +293,7 @@ mod tests {
     }
 
     fn ask(id: u64, tool: &str, input: &Value) -> String {
-        let asked = json!({"mooring": MAY_IT, "tool": tool, "input": input});
+        let asked = json!({"mooring": MAY_IT, "tool": tool, "input": input, "shown": true});
         json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": {
             "sessionId": "s", "toolCall": {"toolCallId": format!("call-{id}"), "rawInput": asked},
             "options": []}})
@@ -376,6 +405,8 @@ mod tests {
             &mut out,
         );
         assert_eq!(out, []);
+        let late = give(&mut run, &ask(8, "read_file", &json!({"path": "a"})));
+        assert_eq!(answered(&late).1, STOPS);
     }
 
     #[test]
@@ -397,5 +428,21 @@ mod tests {
             "sessionId": "s", "toolCall": {"toolCallId": "perm-check-1"}, "options": options}});
         let (given, ..) = answered(&give(&mut run, &other.to_string()));
         assert_eq!(given, "allow_once");
+    }
+
+    #[test]
+    fn nothing_is_said_to_the_model_before_it_is_there() {
+        for there in [true, false] {
+            let mut run = run();
+            run.prompted = false;
+            if there {
+                let notice = json!({"jsonrpc": "2.0", "method": THERE}).to_string();
+                assert_eq!(give(&mut run, &notice), []);
+            }
+            let mut out = Vec::new();
+            run.set_up(&mut out);
+            let is_over = out.iter().any(|output| matches!(output, Output::Done(_)));
+            assert_eq!((run.prompted, is_over), (there, !there));
+        }
     }
 }

@@ -70,6 +70,7 @@ pub(super) const DIALECT: Dialect = Dialect {
     asks_apart: true,
     // Of a file that it wrote it does not say that it is written.
     leaves_tools_open: true,
+    leaves_edits_open: true,
     held,
     gated: Some(Gated {
         links: |launch| home(launch).links,
@@ -98,6 +99,8 @@ fn held(launch: &Launch, parts: &mut Parts<'_>) {
     let Home { folder, links } = home(launch);
     let settings = json!({
         "plugins": {"enabled": ["mooring"]},
+        // Both run programs in the working directory as a session begins: `python -m pip`, and `git` as its repository says.
+        "agent": {"environment_probe": false, "coding_context": "off"},
         // Programs that it would find or fetch by itself to look at what was written, and at commands.
         "lsp": {"enabled": false},
         "security": {"tirith_enabled": false},
@@ -207,7 +210,8 @@ mod tests {
     #[test]
     fn the_plugin_asks_as_it_is_listened_to() {
         for words in [
-            r#""mooring": "may it?", "tool": tool, "input": args"#,
+            r#""mooring": "may it?", "tool": tool, "input": args, "shown": bool(call)"#,
+            r#""method": "_mooring/there""#,
             r#"option_id="yes""#,
             r#"option_id="no""#,
             r#".get("why")"#,

@@ -134,7 +134,10 @@ impl Run {
 
     /// The client is asked something. What is none of ours nobody is there to answer.
     pub(super) fn elicited(&mut self, id: &Value, params: &Value, out: &mut Vec<Output>) {
-        if is_ours(params) && self.session.as_deref() == Some(text(params, "sessionId")) {
+        if !self.interrupted
+            && is_ours(params)
+            && self.session.as_deref() == Some(text(params, "sessionId"))
+        {
             let taken = self.hooked.gate.asks(id, text(params, "message"), out);
             self.answer_hook(id, taken, out);
         } else {

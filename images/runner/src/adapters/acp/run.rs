@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::content::kind_of;
 use super::dialect::{Dialect, Resume, Scope};
-use super::gate::Gate;
+use super::gate::{Gate, THERE};
 use super::hooked::Hooked;
 use super::meter::Meter;
 use super::remarks::Remarks;
@@ -302,6 +302,10 @@ impl Run {
             }
             (_, INTERJECTED) => {
                 self.interjected(params, out);
+                return;
+            }
+            (_, THERE) => {
+                self.gate.there = true;
                 return;
             }
             _ => {}

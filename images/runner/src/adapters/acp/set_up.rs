@@ -42,6 +42,10 @@ impl Run {
             wait(HANDSHAKE_TIMER, HANDSHAKE, out);
             return;
         }
+        if let Some(fault) = self.no_gate() {
+            self.fail(fault, out);
+            return;
+        }
         self.prompted = true;
         let prompt = json!([{"type": "text", "text": self.launch.message}]);
         let mut params = json!({"sessionId": self.session, "prompt": prompt});

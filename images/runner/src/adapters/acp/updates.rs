@@ -45,6 +45,8 @@ struct Call {
     arguments: String,
     output: String,
     told: bool,
+    /// It changes a file.
+    edits: bool,
 }
 
 impl Updates {
@@ -59,6 +61,13 @@ impl Updates {
         if !matches!(kind.as_str(), "toolcall" | "toolcallupdate") {
             // Arguments come in a row; once something else comes they are whole.
             self.tell_open("", events);
+        }
+        let goes_on = matches!(
+            kind.as_str(),
+            "agentmessagechunk" | "agentthoughtchunk" | "toolcall"
+        );
+        if dialect.leaves_edits_open && goes_on {
+            self.end_edits(text(update, "toolCallId"), events);
         }
         match kind.as_str() {
             "agentmessagechunk" if (dialect.is_notice)(update) => {
@@ -128,6 +137,17 @@ impl Updates {
         for call in std::mem::take(&mut self.open) {
             self.calls
                 .end(&call.id, String::new(), ToolStatus::Completed, events);
+        }
+    }
+
+    /// The agent goes on, so what changes a file has done so.
+    fn end_edits(&mut self, but: &str, events: &mut Vec<EventBody>) {
+        while let Some(at) = (self.open.iter()).position(|call| call.edits && call.id != but) {
+            self.tell(at, events);
+            if let Some(call) = self.open.remove(at) {
+                self.calls
+                    .end(&call.id, String::new(), ToolStatus::Completed, events);
+            }
         }
     }
 
@@ -249,6 +269,7 @@ impl Updates {
             arguments: String::new(),
             output: String::new(),
             told: false,
+            edits: text(call, "kind") == "edit",
         });
         self.open.len() - 1
     }
@@ -319,6 +340,30 @@ mod tests {
             updates.update(&BASE, frame, &mut events);
         }
         (updates, events)
+    }
+
+    /// So that nobody takes it for a tool that still works.
+    #[test]
+    fn what_changes_a_file_has_ended_once_the_agent_goes_on() {
+        let begins = |id: &str, kind: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": "x: a", "kind": kind});
+        for (leaves, next, ended) in [
+            (true, chunk("Done."), true),
+            (true, begins("b", "execute"), true),
+            (true, json!({"sessionUpdate": "usage_update"}), false),
+            (false, chunk("Done."), false),
+        ] {
+            let dialect = Dialect {
+                leaves_edits_open: leaves,
+                ..BASE
+            };
+            let (mut updates, mut events) = (Updates::default(), Vec::new());
+            for frame in [begins("c", "execute"), begins("a", "edit"), next] {
+                updates.update(&dialect, &frame, &mut events);
+            }
+            let ends = |event: &&EventBody| matches!(event, EventBody::ToolResult { call_id, .. } if call_id == "a");
+            assert_eq!(events.iter().filter(ends).count(), usize::from(ended));
+            assert!(updates.open.iter().any(|call| call.id == "c"));
+        }
     }
 
     fn chunk(words: &str) -> Value {
