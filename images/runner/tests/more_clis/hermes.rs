@@ -85,3 +85,26 @@ fn without_a_plugin(lab: &Lab) -> Result<()> {
     assert!(!lab.asked("dictated")? && !pod.at("workspace/work/made").exists());
     Ok(())
 }
+
+/// Its file tools count paths from where its shell stands.
+#[test]
+fn a_path_is_judged_from_where_it_counts() -> Result<()> {
+    with_lab(HERMES, moves)
+}
+
+fn moves(lab: &Lab) -> Result<()> {
+    for (denied, made) in [("nothing", true), ("write_file(docs/*)", false)] {
+        let pod = pod(lab)?;
+        let mut package = task(lab, "[scenario:moves] Go.");
+        package.agent.tools = Some(ToolPolicy {
+            deny: vec![denied.to_owned()],
+            ..ToolPolicy::default()
+        });
+        let (_, ended) = run(&pod, package)?;
+        let work = pod.at("workspace/work");
+        let is_there = work.join("docs/made.txt").exists();
+        assert_eq!(is_there, made, "{denied}\n{}", ended.log);
+        assert!(!work.join("made.txt").exists());
+    }
+    Ok(())
+}

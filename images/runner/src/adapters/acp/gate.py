@@ -6,6 +6,25 @@ import sys
 import threading
 
 _asks = []
+_work = os.getcwd()
+# Where its own tools take a path.
+_PATHS = {"read_file": "path", "write_file": "path", "patch": "path", "search_files": "path", "terminal": "workdir"}
+
+
+def _make_whole(tool, args, task):
+    """Relative paths count from where the shell stands, which a command can change: what is asked about is what is used."""
+    from tools.file_tools import _resolve_base_dir
+
+    name = _PATHS.get(tool)
+    if name is None:
+        return
+    base, path = str(_resolve_base_dir(task or "default")), args.get(name)
+    if path and isinstance(path, str):
+        # The home's sign is refused by who is asked.
+        if not path.lstrip().startswith("~"):
+            args[name] = os.path.normpath(os.path.join(base, path))
+    elif tool == "search_files" or (tool == "terminal" and base != _work):
+        args[name] = base
 
 
 def _why_not(tool, args, call):
@@ -29,12 +48,14 @@ def _why_not(tool, args, call):
     return str((answer.field_meta or {}).get("why") or "it may not be used")
 
 
-def _block(tool_name, args, *_, tool_call_id="", **__):
+def _block(tool_name, args, task_id="", session_id="", tool_call_id="", *_, **__):
     # What fails here would be let past.
     try:
         if args is not None and not isinstance(args, dict):
             return "what the tool is given cannot be read"
-        return _why_not(tool_name, args or {}, tool_call_id)
+        args = {} if args is None else args
+        _make_whole(tool_name, args, task_id)
+        return _why_not(tool_name, args, tool_call_id)
     except BaseException as error:
         return f"it could not be asked whether the tool may be used: {error!r}"
 
