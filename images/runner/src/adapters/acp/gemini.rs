@@ -7,6 +7,8 @@ use super::sessions::{Need, Step};
 use crate::adapter::{Launch, LaunchFile, LaunchLink, Place};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::{Reserved, Takes};
+use crate::adapters::frame::text;
+use crate::adapters::names::Kept;
 use crate::adapters::own::Home;
 use crate::adapters::stores;
 
@@ -58,9 +60,32 @@ pub(super) const DIALECT: Dialect = Dialect {
     modes: &["yolo"],
     asks_when_held: true,
     tools: Naming::Kind,
+    tool: |update| named(text(update, "toolCallId")),
     held,
+    kept: Some(KEPT),
     ..BASE
 };
+
+/// By its settings; of a tool that it does not have it tells nothing.
+const KEPT: Kept = Kept {
+    program: "gemini",
+    how: "a version that keeps to tools.exclude and tools.core of its settings, as 0.61.0 does",
+    away: &[AGENTS],
+    has_none: |_, _| false,
+};
+/// The digits of a time in the id of a call.
+const TIME_DIGITS: usize = 12;
+
+/// The tool in the id of a call: `name__id` where the model gave it one, else `name-time-number`. Of other ids none is known.
+fn named(call: &str) -> &str {
+    let is_time = |part: &str| {
+        let part = part.split('-').next().unwrap_or_default();
+        part.len() >= TIME_DIGITS && part.chars().all(|c| c.is_ascii_digit())
+    };
+    let of_time = || call.split_once('-').filter(|(_, rest)| is_time(rest));
+    let name = call.split_once("__").or_else(of_time);
+    name.map_or("", |(name, _)| name)
+}
 
 /// Its folder, where nothing is held.
 fn usual(place: &Place<'_>) -> std::path::PathBuf {
@@ -118,6 +143,8 @@ fn settings(launch: &Launch) -> Value {
         "security": {"auth": {"selectedType": login}, "folderTrust": {"enabled": true}},
         "general": {"enableAutoUpdate": false, "sessionRetention": {"enabled": false}},
         "privacy": {"usageStatisticsEnabled": false},
+        // Else some variables of a `.env` above the working directory would count.
+        "advanced": {"ignoreLocalEnv": true},
         "tools": tools,
     })
 }
@@ -134,6 +161,7 @@ mod tests {
     use protocol::tools::ToolPolicy;
 
     use super::super::command_line;
+    use super::super::run::Run;
     use super::*;
     use crate::testing::{launch, words};
 
@@ -173,6 +201,23 @@ mod tests {
         let below = |name: &str| format!("{home}/.gemini/{name}");
         let wanted = ["tmp", "skills/review", "GEMINI.md"].map(below);
         assert_eq!(links, wanted);
+    }
+
+    #[test]
+    fn a_tool_that_was_taken_away_ends_the_run() {
+        for (deny, call, passed) in [
+            ("write_file", "write_file__toolu_000001_0", true),
+            ("write_file", "write_file-1796073490484-1", true),
+            ("Write_File", "write_file__toolu_000001_0", true),
+            ("write_file", "read_file__toolu_000001_0", false),
+            ("write_file", "28efb06f-4728-a275-c689-035568e40000", false),
+            ("write_file", "toolu_000001_0", false),
+            ("glob", "invoke_agent__toolu_000001_0", true),
+        ] {
+            let mut run = Run::new(&DIALECT, &asked(&[], &[deny]));
+            let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": call, "status": "completed"});
+            assert_eq!(run.went_past(&update).is_some(), passed, "{deny} {call}");
+        }
     }
 
     #[test]
