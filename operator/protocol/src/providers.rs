@@ -515,7 +515,11 @@ impl Facts {
     pub fn servers(&self, version: Option<Version>, held: bool) -> McpSupport {
         let is_past = self.mcp_until.is_some() && version >= self.mcp_until;
         let takes_none = is_past || held && !self.mcp_held;
-        if takes_none { McpSupport::NONE } else { self.mcp }
+        if takes_none {
+            McpSupport::NONE
+        } else {
+            self.mcp
+        }
     }
 
     /// Within which the first line on stdout comes, where that can be said.
