@@ -131,7 +131,7 @@ impl Disk {
             Self::Ext4 => {
                 // A kernel without loop devices has at least memory.
                 "truncate -s 48M \"$2\" && mkfs.ext4 -q -m 0 -O ^has_journal \"$2\" && mount -o loop \"$2\" \"$1\" \
-                 || mount -t tmpfs -o size=48m none \"$1\""
+                 || { echo 'a disk in memory, since none can be mounted' >&2; mount -t tmpfs -o size=48m none \"$1\"; }"
             }
         }
     }

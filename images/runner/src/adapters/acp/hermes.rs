@@ -15,10 +15,9 @@ use crate::adapters::stores;
 const PLUGIN: &str = include_str!("gate.py");
 const MANIFEST: &str =
     r#"{"name": "mooring", "version": "1.0.0", "description": "Asks before each tool."}"#;
-/// Where it is held to its tools. Nothing but its folder in memory says what it is and does; not Python's own folder in the home,
-/// nor a plugin of the working directory; and the plugin is there.
-const HELD: [(&str, &str); 5] = [
-    ("PYTHONNOUSERSITE", "1"),
+/// Where it is held to its tools. Nothing but its folder in memory says what it is and does, not a plugin of the working
+/// directory either; and the plugin is there.
+const HELD: [(&str, &str); 4] = [
     ("HERMES_ENABLE_PROJECT_PLUGINS", "0"),
     ("HERMES_SAFE_MODE", "0"),
     ("HERMES_ACCEPT_HOOKS", "0"),

@@ -154,7 +154,8 @@ impl Run {
         why: Option<&str>,
         out: &mut Vec<Output>,
     ) {
-        if let Some((request, taken)) = self.hooked.gate.decide(id, allow, why) {
+        if let Some((request, taken)) = self.hooked.gate.decide(id, allow && !self.interrupted, why)
+        {
             self.answer_hook(&request, taken, out);
         }
     }

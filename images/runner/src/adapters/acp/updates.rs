@@ -166,7 +166,12 @@ impl Updates {
         newest.trim_matches('\n')
     }
 
-    /// What the program said in the agent's place.
+    /// True when nothing was said since the last tool.
+    pub(super) fn ends_with_a_tool(&self) -> bool {
+        self.after.trim().is_empty()
+    }
+
+    /// What the program said in the agent's place, since the last tool.
     pub(super) fn notices(&self) -> &str {
         self.notices.trim()
     }
@@ -305,6 +310,8 @@ impl Updates {
         if !words.trim().is_empty() {
             self.before = words;
         }
+        // Whatever it was, the turn went on.
+        self.notices.clear();
         self.calls.start(&call.id, &call.tool, input, events);
     }
 }

@@ -71,20 +71,21 @@ fn of_answer(dialect: &Dialect, updates: &Updates) -> Judgement {
         let class = classify::classify_or(output, FailureClass::ProviderServerError);
         return Err(Fault::new(class, output));
     }
-    if !output.is_empty() {
+    let silent = output.is_empty();
+    if !silent && !updates.ends_with_a_tool() {
         return Ok(output.to_owned());
     }
-    // Nothing was said but by the program itself: if it knows of a failure, that is why.
+    // The last word is the program's own: if it knows of a failure, that is why.
     let plain = notices.to_lowercase();
-    if dialect.overflow.iter().any(|phrase| plain.contains(phrase)) {
+    if silent && dialect.overflow.iter().any(|phrase| plain.contains(phrase)) {
         return Err(Fault::new(FailureClass::ContextOverflow, notices));
     }
     let class = classify::classify(notices);
     if class != FailureClass::Unknown {
         return Err(Fault::new(class, notices));
     }
-    if updates.active() {
-        return Ok(String::new());
+    if !silent || updates.active() {
+        return Ok(output.to_owned());
     }
     Err(Fault::new(
         FailureClass::EmptyOutput,
@@ -195,6 +196,35 @@ mod tests {
             judged("end_turn", "Done.", overflow),
             Ok("Done.".to_owned())
         );
+    }
+
+    #[test]
+    fn a_failure_after_the_last_tool_is_the_end_whatever_was_said_before_it() {
+        let says = |id: &str, words: &str| json!({"sessionUpdate": "agent_message_chunk", "messageId": id, "content": {"type": "text", "text": words}});
+        let dialect = Dialect {
+            is_notice: |update| text(update, "messageId").is_empty(),
+            ..BASE
+        };
+        let looks = || says("1", "I look.");
+        let uses = || json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "ls", "status": "completed"});
+        let fails = || says("", "401 Unauthorized");
+        for (frames, wanted) in [
+            (vec![looks(), uses(), fails()], Err(C::ProviderAuth)),
+            (vec![looks(), fails(), uses()], Ok("I look.")),
+            (
+                vec![looks(), uses(), fails(), says("2", "Done.")],
+                Ok("Done."),
+            ),
+        ] {
+            let mut updates = Updates::default();
+            for frame in &frames {
+                updates.update(&dialect, frame, &mut Vec::new());
+            }
+            let result = json!({"stopReason": "end_turn"});
+            let judged = judge(&dialect, &result, &updates, false);
+            let wanted = wanted.map(str::to_owned);
+            assert_eq!(judged.map_err(|fault| fault.class), wanted, "{frames:?}");
+        }
     }
 
     #[test]
