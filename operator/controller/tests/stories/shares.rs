@@ -153,6 +153,12 @@ async fn the_runtimes_of_a_workspace_take_turns_within_its_quota() {
             let name = format!("{agent}{number}");
             uids.push(task(&world, NAMESPACE, &name, agent));
             names.push(format!("{agent}-{name}"));
+            // The first has the only place before another is heard of; all others wait for their turn.
+            world
+                .until("the first has its pod", || {
+                    !pods(&world, NAMESPACE).is_empty()
+                })
+                .await;
             world.clock.advance(Duration::from_secs(1));
         }
     }
