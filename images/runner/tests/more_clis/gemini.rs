@@ -1,11 +1,9 @@
 //! Gemini CLI.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
 use anyhow::Result;
 
 use crate::catalog::asked_for;
-use crate::gated::gated;
+use crate::gated::{gated, left};
 use crate::lab::{Cli, with_lab, word};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
@@ -77,23 +75,13 @@ gated!(HELD:
     what_it_is_given_is_there_all_the_same
 );
 
-/// The minute of the clock by which the program names its files.
-#[expect(clippy::disallowed_methods, reason = "it is the program's clock")]
-fn minute() -> Result<u64> {
-    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / 60)
-}
-
-/// In another minute than that in which the conversation began: within the same it writes over what it is to load.
 #[test]
 fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
     with_lab(GEMINI, |lab| {
         let word = word()?;
         let first = lab.say(&format!("[scenario:text] Remember the word {word}."), None)?;
         let session = first.session()?;
-        let began = minute()?;
-        while minute()? == began {
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        left::until_it_goes_on(lab)?;
         for _ in 0..2 {
             let next = lab.say("[scenario:recall] Which word was it?", Some(session))?;
             assert_eq!(next.result.output, format!("The word was {word}."));

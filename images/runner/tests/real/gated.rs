@@ -2,7 +2,7 @@
 //! what a person is asked about waits for them. Its file makes tests of them with [`gated!`].
 
 #[path = "left.rs"]
-mod left;
+pub(crate) mod left;
 
 use std::path::Path;
 

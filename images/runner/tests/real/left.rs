@@ -69,7 +69,7 @@ pub(crate) fn what_its_file_tools_write_undoes_nothing(lab: &Lab) -> Result<()> 
 
 /// Gemini goes on with a conversation only in another minute than that in which it began: within the same it writes over what
 /// it is to load.
-pub(super) fn until_it_goes_on(lab: &Lab) -> Result<()> {
+pub(crate) fn until_it_goes_on(lab: &Lab) -> Result<()> {
     let began = minute()?;
     while lab.cli.id == "gemini" && minute()? == began {
         std::thread::sleep(Duration::from_millis(100));

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::dialect::Dialect;
 use super::run::{Call, HANDSHAKE, HANDSHAKE_TIMER, Run};
 use crate::adapter::{Launch, Output};
-use crate::adapters::codex::gate::{self, Gate, Refused, Taken};
+use crate::adapters::codex::gate::{self, Gate, Taken};
 use crate::adapters::ending::Fault;
 use crate::adapters::frame::{list, text};
 use crate::adapters::guard::CALLS;
@@ -161,24 +161,16 @@ impl Run {
     }
 
     fn answer_hook(&mut self, request: &Value, taken: Taken, out: &mut Vec<Output>) {
-        let answer = match taken {
-            Taken::No | Taken::Waits => return,
-            Taken::Answered(answer) => answer,
-            Taken::Refused(answer, refused) => {
-                let Refused {
-                    call,
-                    tool,
-                    input,
-                    why,
-                } = refused;
-                let mut events = Vec::new();
-                self.updates.refused(&call, &tool, input, why, &mut events);
-                out.extend(events.into_iter().map(Output::Event));
-                answer
-            }
-        };
-        let line = self.rpc.answer(request, &answer);
-        self.stdin.write(line, out);
+        let mut events = Vec::new();
+        let answer = taken.answer(|it| {
+            self.updates
+                .refused(&it.call, &it.tool, it.input, it.why, &mut events);
+        });
+        out.extend(events.into_iter().map(Output::Event));
+        if let Some(answer) = answer {
+            let line = self.rpc.answer(request, &answer);
+            self.stdin.write(line, out);
+        }
     }
 }
 

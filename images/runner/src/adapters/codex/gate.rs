@@ -72,6 +72,20 @@ pub(in crate::adapters) struct Refused {
     pub(in crate::adapters) why: String,
 }
 
+impl Taken {
+    /// What is answered by now; a use that is refused is shown first.
+    pub(in crate::adapters) fn answer(self, show: impl FnOnce(Refused)) -> Option<Value> {
+        match self {
+            Self::No | Self::Waits => None,
+            Self::Answered(answer) => Some(answer),
+            Self::Refused(answer, refused) => {
+                show(refused);
+                Some(answer)
+            }
+        }
+    }
+}
+
 impl Gate {
     /// For one run.
     pub(in crate::adapters) fn of(launch: &Launch) -> Self {

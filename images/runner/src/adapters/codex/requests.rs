@@ -5,7 +5,7 @@ use protocol::LogLevel;
 use serde_json::{Map, Value, json};
 
 use super::Run;
-use super::gate::{Refused, Taken};
+use super::gate::Taken;
 use crate::adapter::Output;
 use crate::adapters::frame::log;
 
@@ -37,24 +37,16 @@ impl Run {
 
     /// The answer about a tool. Codex tells nothing of one that is refused.
     pub(super) fn answer_gate(&mut self, request: &Value, taken: Taken, out: &mut Vec<Output>) {
-        let answer = match taken {
-            Taken::No | Taken::Waits => return,
-            Taken::Answered(answer) => answer,
-            Taken::Refused(answer, refused) => {
-                let Refused {
-                    call,
-                    tool,
-                    input,
-                    why,
-                } = refused;
-                let mut events = Vec::new();
-                self.items.refused(&call, &tool, input, why, &mut events);
-                out.extend(events.into_iter().map(Output::Event));
-                answer
-            }
-        };
-        let line = self.rpc.answer(request, &answer);
-        self.stdin.write(line, out);
+        let mut events = Vec::new();
+        let answer = taken.answer(|it| {
+            self.items
+                .refused(&it.call, &it.tool, it.input, it.why, &mut events);
+        });
+        out.extend(events.into_iter().map(Output::Event));
+        if let Some(answer) = answer {
+            let line = self.rpc.answer(request, &answer);
+            self.stdin.write(line, out);
+        }
     }
 }
 
