@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::io::{BufRead, BufReader, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -175,7 +175,7 @@ impl AuditLog {
         Self { path }
     }
 
-    /// The end of what is written now.
+    /// The end of what is written now. It may lie in the middle of a line, which is then the last one before it.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -260,26 +260,41 @@ impl AuditLog {
         Ok((used, refused))
     }
 
-    /// Lines without `word` are not even parsed: the log of a whole suite is long.
     fn read(&self, since: Mark, word: &str, wanted: impl Fn(&Entry) -> bool) -> Result<Vec<Entry>> {
         let mut file =
             File::open(&self.path).with_context(|| format!("open {}", self.path.display()))?;
-        file.seek(SeekFrom::Start(since.0))?;
+        // From the byte before the mark: what is left of the line that it is in is left out.
+        file.seek(SeekFrom::Start(since.0.saturating_sub(1)))?;
         let mut lines = BufReader::new(file);
-        let mut entries = Vec::new();
-        let mut line = String::new();
-        while lines.read_line(&mut line)? > 0 {
-            // The last line may be half written: whoever waits for it reads again.
-            if line.ends_with('\n') && line.contains(word) {
-                let entry: Entry =
-                    serde_json::from_str(&line).context("a line of the audit log")?;
-                if wanted(&entry) {
-                    entries.push(entry);
-                }
-            }
-            line.clear();
+        if since.0 > 0 {
+            lines.skip_until(b'\n')?;
         }
-        Ok(entries)
+        entries(lines, word, wanted)
+    }
+}
+
+/// Lines without `word` are not even parsed: the log of a whole suite is long.
+fn entries(
+    mut lines: impl BufRead,
+    word: &str,
+    wanted: impl Fn(&Entry) -> bool,
+) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    let mut line = String::new();
+    loop {
+        line.clear();
+        lines.read_line(&mut line)?;
+        if !line.ends_with('\n') {
+            // The end, or a last line that is half written, and whose rest may come any moment: whoever waits for it
+            // reads again.
+            return Ok(entries);
+        }
+        if line.contains(word) {
+            let entry: Entry = serde_json::from_str(&line).context("a line of the audit log")?;
+            if wanted(&entry) {
+                entries.push(entry);
+            }
+        }
     }
 }
 
@@ -304,5 +319,41 @@ mod tests {
         );
         assert_eq!(log.of_user("somebody", Mark::START).unwrap().len(), 0);
         std::fs::remove_file(path).unwrap();
+    }
+    /// The apiserver writes while it is read: after the half of a line comes the end of the file, and then its rest.
+    #[test]
+    fn the_rest_of_a_line_that_was_half_written_is_not_taken_for_one() {
+        let whole = format!("{REFUSED}\n");
+        let (before, after) = whole.as_bytes().split_at(REFUSED.len() / 2);
+        let grows = Grows(vec![whole.as_bytes(), before, b"", after, b""]);
+        let found = entries(BufReader::new(grows), "b", |_| true).unwrap();
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn a_mark_in_the_middle_of_a_line_counts_from_the_next_one() {
+        let path = std::env::temp_dir().join(format!("mooring-mark-{}", std::process::id()));
+        let log = AuditLog::new(path.clone());
+        std::fs::write(&path, &REFUSED[..REFUSED.len() / 2]).unwrap();
+        let within = log.mark().unwrap();
+        std::fs::write(&path, format!("{REFUSED}\n")).unwrap();
+        let between = log.mark().unwrap();
+        std::fs::write(&path, format!("{REFUSED}\n{REFUSED}\n")).unwrap();
+        for (since, expected) in [(Mark::START, 2), (within, 1), (between, 1)] {
+            let found = log.of_namespace("a", since).unwrap();
+            assert_eq!(found.len(), expected, "{since:?}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    /// A file that is written to between two reads of it.
+    struct Grows<'a>(Vec<&'a [u8]>);
+
+    impl std::io::Read for Grows<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let part = self.0.remove(0);
+            into[..part.len()].copy_from_slice(part);
+            Ok(part.len())
+        }
     }
 }
