@@ -57,6 +57,7 @@ where
 
     async fn at_kube(&self, point: KubePoint, fault: Option<Fault>) {
         let world = World::new();
+        (self.declare)(&world);
         let plan = KubeFault::once(point, fault);
         let operator = world
             .start_with(plan.clone(), store::Faults::default())
@@ -68,6 +69,7 @@ where
 
     async fn at_store(&self, point: WritePoint, fault: store::Fault) {
         let world = World::new();
+        (self.declare)(&world);
         let faults = store::Faults::once(point, fault);
         let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
         let case = format!("{} {fault:?}", point.as_str());
@@ -87,9 +89,13 @@ where
         case: &str,
         crashed: impl Future<Output = ()>,
     ) {
-        (self.declare)(world);
+        let whole = async {
+            (self.work)(world, &operator, case).await;
+            // What the last write did can be seen before the operator hears of it, and only then does it crash.
+            crate::born::calm(&operator, case).await;
+        };
         let ended = tokio::select! {
-            () = (self.work)(world, &operator, case) => true,
+            () = whole => true,
             () = crashed => false,
         };
         let operator = if ended {
@@ -97,10 +103,14 @@ where
         } else {
             operator.kill().await;
             let again = world.start().await;
-            (self.work)(world, &again, case).await;
+            tokio::select! {
+                () = (self.work)(world, &again, case) => {}
+                // A pod that went unseen is fenced for a while.
+                () = world.let_time_pass(&again) => {}
+            }
+            crate::born::calm(&again, case).await;
             again
         };
-        crate::born::calm(&operator, case).await;
         (self.check)(world, &operator, case).await;
         operator.stop().await;
     }
