@@ -13,7 +13,12 @@ pub(super) struct Outcome {
     pub(super) skipped: usize,
     /// What the table says beside the numbers; for skipped layers, why.
     pub(super) note: String,
+    /// What each test that failed said, in short: all of it was shown when it failed, far above the table by now.
+    pub(super) failures: Vec<String>,
 }
+
+/// Lines of what a test that failed said.
+const SAID_LINES: usize = 20;
 
 /// One line of the table.
 #[derive(Clone, Debug)]
@@ -80,6 +85,7 @@ impl Outcome {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped += other.skipped;
+        self.failures.extend_from_slice(&other.failures);
         if !other.note.is_empty() {
             self.note = [self.note.as_str(), other.note.as_str()]
                 .into_iter()
@@ -114,8 +120,36 @@ impl Outcome {
             // It crashed, or was ended, before it could say so.
             outcome.failed = 1;
         }
+        if outcome.failed > 0 {
+            outcome.failures = failures(output);
+        }
         outcome
     }
+}
+
+/// What the tests that failed said, without their backtraces; of a binary that crashed, its last lines.
+fn failures(output: &str) -> Vec<String> {
+    let short = |lines: Vec<&str>| lines.join("\n");
+    // Before this heading comes what the other tests said.
+    let Some((_, said)) = output.split_once("\nfailures:\n") else {
+        let lines: Vec<&str> = output.trim_end().lines().collect();
+        let last = lines.len().saturating_sub(SAID_LINES);
+        return vec![short(lines.into_iter().skip(last).collect())];
+    };
+    let of_one = |said: &str| {
+        let lines = said.trim_end().lines();
+        short(
+            lines
+                .take_while(|line| *line != "stack backtrace:" && *line != "failures:")
+                .take(SAID_LINES)
+                .collect(),
+        )
+    };
+    let said = said.replace(" stdout ----\n", "\n");
+    let tests = said.split("\n---- ").skip(1);
+    tests
+        .map(|said| of_one(said).trim_end().to_owned())
+        .collect()
 }
 
 fn number_before(text: &str, word: &str) -> usize {
@@ -129,9 +163,14 @@ fn number_before(text: &str, word: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Prints the table; its last line is the sum.
+/// Prints what failed, and the table; its last line is the sum.
 pub(super) fn print(rows: &[Row]) -> Result<()> {
     let mut out = io::stdout();
+    for Row { name, outcome, .. } in rows {
+        for said in &outcome.failures {
+            writeln!(out, "\n{name}: {said}")?;
+        }
+    }
     let total =
         |count: fn(&Outcome) -> usize| rows.iter().map(|row| count(&row.outcome)).sum::<usize>();
     writeln!(
@@ -150,6 +189,7 @@ pub(super) fn print(rows: &[Row]) -> Result<()> {
             failed,
             skipped,
             note,
+            ..
         } = outcome;
         let seconds = duration.as_secs_f64();
         writeln!(
@@ -178,6 +218,7 @@ mod tests {
             failed,
             skipped,
             note: note.to_owned(),
+            failures: Vec::new(),
         }
     }
 
@@ -207,8 +248,45 @@ mod tests {
                 counted(14, 0, 2, "no cluster"),
             ),
         ] {
-            assert_eq!(Outcome::parse(&output, success), expected, "{name}");
+            let outcome = Outcome::parse(&output, success);
+            assert_eq!(
+                outcome.failures.len(),
+                usize::from(outcome.failed > 0),
+                "{name}"
+            );
+            let failures = Vec::new();
+            assert_eq!(
+                Outcome {
+                    failures,
+                    ..outcome
+                },
+                expected,
+                "{name}"
+            );
         }
+    }
+
+    #[test]
+    fn what_failed_is_said_again_in_short() {
+        let output = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nall is well\n\nsuccesses:\n    b\n\n\
+            failures:\n\n---- a stdout ----\n\nthread 'a' panicked at x.rs:1:1:\nnever\nstack backtrace:\n   0: f\n\n\
+            ---- c stdout ----\nError: no volume\n\n\nfailures:\n    a\n    c\n\n\
+            test result: FAILED. 1 passed; 2 failed; 0 ignored\n";
+        assert_eq!(
+            Outcome::parse(output, false).failures,
+            [
+                "a\n\nthread 'a' panicked at x.rs:1:1:\nnever",
+                "c\nError: no volume"
+            ]
+        );
+        let crashed = (0..30)
+            .map(|line| format!("line {line}\n"))
+            .collect::<String>();
+        let said = Outcome::parse(&crashed, false).failures;
+        assert!(
+            said[0].starts_with("line 10\n") && said[0].ends_with("line 29"),
+            "{said:?}"
+        );
     }
 
     #[test]
