@@ -21,8 +21,8 @@ enum Sign {
 
 use Sign::{Seen, Status, Words};
 
-/// The first rule with a sign in the text decides. The order is that of the protocols' taxonomy, but for
-/// corrections that real texts asked for; each of those stands in the tests.
+/// The first rule with a sign in the text decides. The order is from the special to the
+/// general, with corrections that real texts asked for; each of those stands in the tests.
 const RULES: &[(FailureClass, &[Sign])] = &[
     (FailureClass::HistoryRejected, &[Seen(is_refused_history)]),
     (

@@ -53,3 +53,23 @@ pub mod transcript;
 pub mod turn;
 pub mod upload;
 pub mod watchdog;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_readme_names_every_module() {
+        let readme = include_str!("../README.md");
+        let modules = include_str!("lib.rs").lines().filter_map(|line| {
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            line.strip_prefix("mod ")?.strip_suffix(';')
+        });
+        let named = |module: &&str| {
+            let quoted = format!("`{module}");
+            readme.contains(&format!("{quoted}`")) || readme.contains(&format!("{quoted}/`"))
+        };
+        let left_out: Vec<&str> = modules
+            .filter(|module| *module != "testing" && !named(module))
+            .collect();
+        assert!(left_out.is_empty(), "{left_out:?}");
+    }
+}

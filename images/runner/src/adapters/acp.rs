@@ -1,4 +1,4 @@
-//! Agents that speak ACP, the Agent Client Protocol (protocols, family D). One client drives them all: a
+//! Agents that speak ACP, the Agent Client Protocol. One client drives them all: a
 //! session is opened or gone on with, set up, and given one prompt, whose answer decides. What tells one agent
 //! from another is a [`Dialect`] in a small file of its own.
 

@@ -1,4 +1,4 @@
-//! Claude Code over stream-JSON (protocols 9.1). One process runs one turn: the message goes in by stdin, the
+//! Claude Code over stream-JSON. One process runs one turn: the message goes in by stdin, the
 //! `result` frame decides, then stdin is closed and the process ends.
 
 mod background;

@@ -1,4 +1,4 @@
-//! Codex over its app-server (protocols, family B): a thread is started or resumed, one turn runs in it, and
+//! Codex over its app-server: a thread is started or resumed, one turn runs in it, and
 //! `turn/completed` decides. Then stdin is closed and the process ends.
 
 mod baseline;

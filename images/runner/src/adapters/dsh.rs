@@ -1,4 +1,4 @@
-//! dsh (protocols, family E): frames of its own, one a line, both ways. One request is one turn. The profile that speaks
+//! dsh: frames of its own, one a line, both ways. One request is one turn. The profile that speaks
 //! them does not come with the published program: whoever makes the image installs it.
 
 mod launch;

@@ -1,4 +1,4 @@
-//! Command lines that run one turn per process and tell of it in lines of JSON (protocols 11): the prompt goes in by
+//! Command lines that run one turn per process and tell of it in lines of JSON: the prompt goes in by
 //! stdin, which is then closed, and the end of the process is the end of the turn. Each has a small file of its own
 //! beside this one that reads its lines.
 

@@ -1,4 +1,4 @@
-//! pi in its mode `rpc` (protocols 11.6): JSON lines both ways. The prompt goes in once it is known which
+//! pi in its mode `rpc`: JSON lines both ways. The prompt goes in once it is known which
 //! conversation runs, and the run is over when the agent has come to rest. Then stdin is closed and the process
 //! ends; its exit code is 0 whatever happened.
 

@@ -1,4 +1,4 @@
-//! What holds for every provider before it is started (protocols, section 15).
+//! What holds for every provider before it is started.
 
 use protocol::providers::ids;
 use runner::adapter::{CommandLine, Launch};

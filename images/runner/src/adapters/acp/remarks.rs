@@ -1,4 +1,4 @@
-//! Remarks of a person into a turn that runs, for the agents that take them (protocols, section 8).
+//! Remarks of a person into a turn that runs, for the agents that take them.
 
 use serde_json::{Value, json};
 
