@@ -141,10 +141,35 @@ const KNOWN: &[(&str, Program)] = &[
             ..told("qwenpaw")
         },
     ),
+    (
+        "omp",
+        Program {
+            // It is made for Bun.
+            install: Some("npm install --global @oh-my-pi/pi-coding-agent@18.2.0 bun@1.4.5"),
+            ..told("omp")
+        },
+    ),
+    (
+        "codebuddy",
+        Program {
+            // It is published inside this package alone, which puts nothing on PATH.
+            install: Some(
+                "npm install --global @tencent-ai/agent-sdk@0.3.201 && \
+                 ln -s \"$(npm root --global)/@tencent-ai/agent-sdk/cli/bin/codebuddy\" /usr/local/bin/codebuddy",
+            ),
+            ..told("codebuddy")
+        },
+    ),
+    (
+        "qoder",
+        Program {
+            install: Some("npm install --global @qoder-ai/qodercli@1.1.52"),
+            ..told("qodercli")
+        },
+    ),
     ("cursor", asked("cursor-agent")),
     ("kiro", asked("kiro-cli")),
     ("antigravity", asked("agy")),
-    ("qoder", asked("qodercli")),
     (
         "grok",
         Program {

@@ -155,8 +155,9 @@ fn remedy(seen: &Seen, finding: CliFinding) -> Option<String> {
     // Of one that is known by no name it is known what this Runtime calls it.
     let called = seen.command.rsplit('/').next().unwrap_or_default();
     let program = seen.program.install.map_or(called, |_| seen.program.name);
+    // A command that nobody has tried might install something else of that name.
     let install = seen.program.install.map_or_else(
-        || format!("install {program}"),
+        || format!("in the way in which who makes {program} has it installed"),
         |line| format!("RUN {line}"),
     );
     Some(match finding {
@@ -374,7 +375,8 @@ mod tests {
             ..seen()
         };
         let message = decide(&custom, at(1)).cli.unwrap().message;
-        assert!(message.contains("(install house-agent)"), "{message}");
+        let how = "(in the way in which who makes house-agent has it installed)";
+        assert!(message.contains(how), "{message}");
         assert!(message.contains("/path/to/house-agent"), "{message}");
     }
 }
