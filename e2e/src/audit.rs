@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek as _, SeekFrom};
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -215,16 +214,12 @@ impl AuditLog {
         what: &str,
         wanted: impl Fn(&Entry) -> bool,
     ) -> Result<Entry> {
-        wait::polled(
-            format!("audit log: {what}"),
-            Duration::from_secs(5),
-            async || {
-                Ok(self
-                    .of_namespace(namespace, since)?
-                    .into_iter()
-                    .find(&wanted))
-            },
-        )
+        wait::polled(format!("audit log: {what}"), wait::USUAL, async || {
+            Ok(self
+                .of_namespace(namespace, since)?
+                .into_iter()
+                .find(&wanted))
+        })
         .await
     }
 

@@ -8,7 +8,7 @@ use crate::cluster::{Cluster, run};
 use crate::operator;
 
 /// A state between two writes may look broken; what is still broken after this long is.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(45);
 
 /// Asks the checker until it is silent.
 ///

@@ -2,6 +2,9 @@
 
 use anyhow::Result;
 
+/// The file in the working directory that a script waits for.
+pub(crate) const GO_ON: &str = "go-on";
+
 /// Steps that the stand-in takes one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
@@ -47,6 +50,12 @@ impl Script {
             milliseconds / 1000,
             milliseconds % 1000
         ))
+    }
+
+    /// Goes on once [`crate::Workspace::let_go_on`] says so.
+    #[must_use]
+    pub fn wait(self) -> Self {
+        self.run(&format!("until [ -e {GO_ON} ]; do sleep 0.1; done"))
     }
 
     /// Says numbered words, each with a hash over the one before, so that a gap or a double shows.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use crds::AgentTask;
-use futures::{StreamExt as _, TryStreamExt as _};
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Resource};
@@ -61,11 +61,19 @@ pub async fn object<K: Watchable, T>(
     limit: Duration,
     mut look: impl FnMut(Option<&K>) -> Option<T>,
 ) -> Result<T> {
-    let mut last = None;
+    let (mut last, mut trouble) = (None, None);
     // Boxed: a watch is large, and stories wait often.
     let watched = Box::pin(async {
         let mut states = pin!(watcher::watch_object(api.clone(), name).default_backoff());
-        while let Some(state) = states.try_next().await? {
+        while let Some(state) = states.next().await {
+            // The stream comes back by itself after an error.
+            let state = match state {
+                Ok(state) => state,
+                Err(error) => {
+                    trouble = Some(error);
+                    continue;
+                }
+            };
             let found = look(state.as_ref());
             last = state;
             if let Some(found) = found {
@@ -81,7 +89,12 @@ pub async fn object<K: Watchable, T>(
                 || Ok("there is none".to_owned()),
                 |object| serde_yaml::to_string(&object),
             );
-            bail!("not within {limit:?}: {name}: {what}\n{}", shown?)
+            let trouble = trouble.map(|error| format!("\nthe watch failed: {error}"));
+            bail!(
+                "not within {limit:?}: {name}: {what}\n{}{}",
+                shown?,
+                trouble.unwrap_or_default()
+            )
         }
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::objects::{self, Draft};
 use crate::operator::Operator;
-use crate::script::Script;
+use crate::script::{GO_ON, Script};
 use crate::store::StoreReader;
 use crate::wait::{self, Record, USUAL, Watchable};
 
@@ -370,6 +370,15 @@ impl Workspace {
             .api()
             .get(&objects::text(&session, "/status/claimName")?)
             .await?)
+    }
+
+    /// Lets a task's script go on that waits ([`crate::script::Script::wait`]).
+    ///
+    /// # Errors
+    /// When its volume cannot be written to.
+    pub async fn let_go_on(&self, task: &AgentTask) -> Result<()> {
+        let file = self.folder_of(task).await?.join("work").join(GO_ON);
+        tokio::fs::write(&file, "").await.context("let it go on")
     }
 
     /// The folder of a task's volume on this machine.

@@ -23,7 +23,7 @@ const GROUP: &str = "dev";
 /// What the apiserver gives to everybody.
 const EVERYBODY: &str = "system:authenticated";
 /// The apiserver takes a moment until it acts by a new policy.
-const SETTLE: Duration = Duration::from_secs(15);
+const SETTLE: Duration = Duration::from_secs(45);
 
 #[tokio::test]
 async fn nobody_logs_in_in_another_name() -> Result<()> {

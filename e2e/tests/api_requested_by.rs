@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 const USER: &str = "ada";
 const GROUP: &str = "dev";
 /// The apiserver takes a moment until it acts by a new policy.
-const SETTLE: Duration = Duration::from_secs(15);
+const SETTLE: Duration = Duration::from_secs(45);
 
 #[tokio::test]
 async fn who_asked_for_a_task_is_written_in() -> Result<()> {

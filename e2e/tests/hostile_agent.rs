@@ -201,7 +201,7 @@ async fn a_thousand_children_end_with_the_turn(workspace: &Workspace) -> Result<
 async fn the_agents_token_calls_no_route_of_the_runner(workspace: &Workspace) -> Result<()> {
     let secrets: Record<Secret> = workspace.record().await?;
     let task = workspace
-        .start("caller", "api", &Script::new().sleep(3000).answer("Done."))
+        .start("caller", "api", &Script::new().wait().answer("Done."))
         .await?;
     let secret = token::secret_of(&secrets, &task.uid().context("an object has a UID")?).await?;
     let running = workspace.running("caller").await?;
@@ -245,6 +245,7 @@ async fn the_agents_token_calls_no_route_of_the_runner(workspace: &Workspace) ->
             .await?;
         assert_eq!(code, wanted, "{route}: {answer}");
     }
+    workspace.let_go_on(&running).await?;
     let done = workspace.finished("caller").await?;
     assert_eq!(text(&done, "/status/result/summary")?, "Done.");
     let seen = events(workspace, &done).await?;

@@ -21,7 +21,7 @@ const USER: &str = "grace";
 const GROUP: &str = "dev";
 const POLICY: &str = "mooring-login";
 /// A right is believed for ten seconds after it was taken away.
-const RIGHTS: Duration = Duration::from_secs(15);
+const RIGHTS: Duration = Duration::from_secs(25);
 /// The operator trusts a policy five seconds after it was made.
 const SETTLE: Duration = Duration::from_secs(40);
 

@@ -106,7 +106,7 @@ impl Fault {
         match self {
             Self::ChildOutOfMemory => script.use_memory(512),
             // Time to stop the runner before it can see what happens to its child.
-            Self::AllOutOfMemory => script.sleep(1500).use_memory(512),
+            Self::AllOutOfMemory => script.sleep(6000).use_memory(512),
             Self::CliCrashed => script.sleep(500).crash(3),
             Self::PodDeleted
             | Self::ImageMissing

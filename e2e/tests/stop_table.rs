@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(2 + 1);
 const REMOVAL: Duration = Duration::from_secs(2);
 
 /// Long enough for a pod to start while others do.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(30);
 
 fn long() -> Script {
     Script::new().sleep(120_000)

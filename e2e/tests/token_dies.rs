@@ -20,7 +20,7 @@ use serde_json::json;
 const LIMIT: Duration = Duration::from_secs(2);
 
 /// Long enough for a pod to start while five others do.
-const DEADLINE: u64 = 20;
+const DEADLINE: u64 = 30;
 
 /// One way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,8 +43,8 @@ impl Ending {
     fn script(self) -> Script {
         let script = Script::new().run("moor whoami");
         match self {
-            Self::Success => script.sleep(1500).answer("Done."),
-            Self::Failure => script.sleep(1500).crash(3),
+            Self::Success => script.wait().answer("Done."),
+            Self::Failure => script.wait().crash(3),
             Self::Cancel
             | Self::Deadline
             | Self::PodDeleted
@@ -67,8 +67,9 @@ impl Ending {
 
     async fn bring(self, workspace: &Workspace, task: &AgentTask) -> Result<()> {
         match self {
-            // These come by themselves.
-            Self::Success | Self::Failure | Self::Deadline => Ok(()),
+            Self::Success | Self::Failure => workspace.let_go_on(task).await,
+            // This comes by itself.
+            Self::Deadline => Ok(()),
             Self::Cancel => workspace
                 .patch_task(&task.name_any(), json!({"desiredState": "Cancel"}))
                 .await

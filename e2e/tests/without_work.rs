@@ -12,14 +12,18 @@ use e2e::script::Script;
 use e2e::wait::{self, Record, USUAL};
 use e2e::{objects, operator, story_within};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use kube::ResourceExt as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
 
 const TASKS: usize = 200;
 const QUIET: Duration = Duration::from_secs(60);
+/// For the namespaces of the stories before to go.
+const GOING: Duration = Duration::from_secs(90);
 
 #[tokio::test]
 async fn two_hundred_finished_tasks_cost_nothing() -> Result<()> {
-    story_within(Duration::from_secs(240), "idle", async |workspace| {
+    story_within(Duration::from_secs(300), "idle", async |workspace| {
         workspace.prepare().await?;
         // One that really ran, so that sessions, pods and volumes have been in the operator's hands too.
         workspace
@@ -48,6 +52,15 @@ async fn two_hundred_finished_tasks_cost_nothing() -> Result<()> {
             .await?;
 
         // What earlier stories left (namespaces that are going away) is work, too: it has to be over first.
+        let namespaces = Api::<Namespace>::all(workspace.cluster.client.clone());
+        wait::polled("no namespace is going away", GOING, async || {
+            let all = namespaces.list(&ListParams::default()).await?;
+            let mut all = all.items.iter();
+            Ok(all
+                .all(|one| one.metadata.deletion_timestamp.is_none())
+                .then_some(()))
+        })
+        .await?;
         let audit = workspace.cluster.audit();
         wait::polled("five seconds without a request", USUAL, async || {
             let mark = audit.mark()?;

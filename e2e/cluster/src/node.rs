@@ -122,9 +122,18 @@ pub(crate) fn start(site: &Site, node: &Node, archives: &[PathBuf]) -> Result<()
     };
     site.wait(&format!("{} has registered", node.name), known)?;
     let range = format!("kube-router.io/pod-cidr={}", node.subnet);
-    command::run(
-        site.kubectl()
-            .args(["annotate", "--overwrite", "node", node.name, &range]),
+    let annotated = || {
+        Ok(command::succeeds(site.kubectl().args([
+            "annotate",
+            "--overwrite",
+            "node",
+            node.name,
+            &range,
+        ])))
+    };
+    site.wait(
+        &format!("{} has its range of addresses", node.name),
+        annotated,
     )?;
     launch(
         &netpol,
@@ -133,10 +142,8 @@ pub(crate) fn start(site: &Site, node: &Node, archives: &[PathBuf]) -> Result<()
     )?;
     let ready = r#"jsonpath={.status.conditions[?(@.type=="Ready")].status}"#;
     let is_ready = || {
-        Ok(
-            command::capture(site.kubectl().args(["get", "node", node.name, "-o", ready]))?
-                == "True",
-        )
+        let said = command::capture(site.kubectl().args(["get", "node", node.name, "-o", ready]));
+        Ok(said.is_ok_and(|said| said == "True"))
     };
     site.wait(&format!("{} is ready", node.name), is_ready)
 }

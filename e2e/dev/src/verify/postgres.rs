@@ -1,7 +1,7 @@
 //! A PostgreSQL of our own for tests: from its binaries, in a folder of its own, on a free port of this machine.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -96,7 +96,10 @@ impl Postgres {
                     tail(&fs::read_to_string(&log)?, 15)
                 );
             }
-            Ok(TcpStream::connect(("127.0.0.1", port)).is_ok())
+            // It listens before it lets anybody in.
+            let mut asks = Command::new(programs.join("pg_isready"));
+            asks.args(["--quiet", "-h", "127.0.0.1", "-p", &port.to_string()]);
+            Ok(command::succeeds(&mut asks))
         })?;
         Ok(started)
     }
@@ -141,6 +144,8 @@ fn remove_forgotten() {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]
