@@ -25,6 +25,8 @@ pub struct Facts {
     pub first_progress_seconds: Option<u32>,
     /// A person's remark can be handed to it while it works.
     pub steers: bool,
+    /// In versions before this one it cannot.
+    pub steers_from: Option<Version>,
     /// What it can do about a list of tools.
     pub tools: ToolSupport,
     /// How it takes a list of MCP servers.
@@ -37,6 +39,8 @@ pub struct Facts {
     pub thinks: bool,
     /// It knows tiers of the provider's service.
     pub tiers: bool,
+    /// In versions before this one it does not.
+    pub tiers_from: Option<Version>,
     /// It counts how often it asks the model, and can be told when to stop.
     pub counts_turns: bool,
 }
@@ -218,12 +222,14 @@ const PLAIN: Facts = Facts {
     progress_seconds: None,
     first_progress_seconds: None,
     steers: false,
+    steers_from: None,
     tools: ToolSupport::NONE,
     mcp: McpSupport::NONE,
     mcp_until: None,
     mcp_held: true,
     thinks: false,
     tiers: false,
+    tiers_from: None,
     counts_turns: false,
 };
 
@@ -232,6 +238,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "claude",
         steers: true,
+        steers_from: Some(Version(2, 1, 110)),
         tools: ToolSupport::ALL,
         mcp: McpSupport {
             strict: true,
@@ -262,6 +269,7 @@ pub const DRIVEN: &[Facts] = &[
         },
         thinks: true,
         tiers: true,
+        tiers_from: Some(Version(0, 133, 0)),
         ..PLAIN
     },
     Facts {
@@ -317,14 +325,15 @@ pub const DRIVEN: &[Facts] = &[
     },
     Facts {
         id: "codearts",
-        idle_seconds: Some(1800),
+        // It tries again without end and without a word, and has no log that would tell.
+        idle_seconds: Some(600),
         first_frame_seconds: None,
         mcp: McpSupport::MERGED,
         ..PLAIN
     },
     Facts {
         id: "deveco",
-        idle_seconds: Some(1800),
+        idle_seconds: Some(600),
         first_frame_seconds: None,
         thinks: true,
         ..PLAIN
@@ -412,6 +421,7 @@ pub const DRIVEN: &[Facts] = &[
     Facts {
         id: "grok",
         steers: true,
+        steers_from: Some(Version(1, 0, 14)),
         mcp: McpSupport::MERGED,
         thinks: true,
         ..PLAIN
@@ -522,6 +532,19 @@ impl Facts {
         }
     }
 
+    /// Whether a person's remark can be handed to it while it works, in this version; in one that is not known as in those
+    /// that are driven.
+    #[must_use]
+    pub fn takes_remarks(&self, version: Option<Version>) -> bool {
+        self.steers && reaches(version, self.steers_from)
+    }
+
+    /// Whether it knows tiers of the provider's service, as [`Facts::takes_remarks`].
+    #[must_use]
+    pub fn knows_tiers(&self, version: Option<Version>) -> bool {
+        self.tiers && reaches(version, self.tiers_from)
+    }
+
     /// Within which the first line on stdout comes, where that can be said.
     #[must_use]
     pub fn first_frame(&self) -> Option<Duration> {
@@ -530,9 +553,30 @@ impl Facts {
     }
 }
 
+fn reaches(version: Option<Version>, from: Option<Version>) -> bool {
+    version.is_none() || version >= from
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_with_a_version_is_not_there_before_it() {
+        let remarks = |id: &str, version| facts(id).unwrap().takes_remarks(version);
+        let tiers = |id: &str, version| facts(id).unwrap().knows_tiers(version);
+        for (id, before, from) in [
+            ("claude", Version(2, 1, 109), Version(2, 1, 110)),
+            ("grok", Version(1, 0, 13), Version(1, 0, 14)),
+        ] {
+            assert!(!remarks(id, Some(before)), "{id}");
+            assert!(remarks(id, Some(from)) && remarks(id, None), "{id}");
+        }
+        let old = Version(0, 132, 9);
+        assert!(!tiers("codex", Some(old)) && remarks("codex", Some(old)));
+        assert!(tiers("codex", Some(Version(0, 133, 0))) && tiers("codex", None));
+        assert!(!tiers("pi", None) && !remarks("qwen", None));
+    }
 
     #[test]
     fn what_is_not_held_is_named() {

@@ -23,6 +23,8 @@ pub use mention::{Mentions, is_note, mentions};
 pub use target::{Target, agent, targets};
 pub use words::{children_done, delegate_ended, stopped};
 
+use protocol::programs::Version;
+
 /// What is known of an agent, where it is known at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentFacts {
@@ -52,6 +54,11 @@ pub trait Directory: Send + Sync {
     /// Whether what a person says while this agent works is told to it at once.
     fn steers(&self, _agent: &str) -> bool {
         false
+    }
+
+    /// The version of the program of a Runtime, where it is known.
+    fn version(&self, _runtime: &str) -> Option<Version> {
+        None
     }
 
     /// Whether agents are woken only where a person is at the top of the chain of causes.

@@ -1,5 +1,7 @@
 //! Who can be woken: the Agents of a workspace, as the rules of waking ask for them.
 
+use protocol::programs::{self, Version};
+
 use super::plain;
 use crate::package;
 use crate::state::Definitions;
@@ -39,6 +41,11 @@ impl wake::Directory for Recipients<'_> {
     fn steers(&self, agent: &str) -> bool {
         let agent = self.definitions.agent(self.namespace, agent);
         agent.is_some_and(|agent| agent.spec.while_running == crds::WhileRunning::Steer)
+    }
+
+    fn version(&self, runtime: &str) -> Option<Version> {
+        let runtime = self.definitions.runtime(self.namespace, runtime)?;
+        runtime.cli_version().and_then(programs::version_in)
     }
 
     fn requires_originator(&self) -> bool {

@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use protocol::board::{AuthorKind, CauseKind, WakeVerdict};
 use protocol::{AttemptId, CommentId, TaskId};
 
+use wake::Directory;
+
 use super::begin::Begin;
 use super::facts::{Chain, Looks};
-use super::queue::{SUBJECT, Wake};
+use super::queue::Wake;
 use super::row::{Evidence, WakeRow};
 use super::withdraw::{caused_by, hand_over};
 use crate::Error;
@@ -38,7 +40,7 @@ impl Begin<'_> {
         if !self.may_steer(agent, chain, steering) {
             return Ok(verdict);
         }
-        let Some(running) = running(&mut *write, self.slot(agent)).await? else {
+        let Some(running) = running(&mut *write, self.slot(agent), self.directory).await? else {
             return Ok(verdict);
         };
         if !steers::offer(write, running, (comment, &self.issue.key), self.now).await? {
@@ -67,7 +69,7 @@ impl Begin<'_> {
         if !self.may_steer(agent, chain, Steering::AsAgentsSay) {
             return Ok(verdict);
         }
-        let Some(running) = running(on.conn(), self.slot(agent)).await? else {
+        let Some(running) = running(on.conn(), self.slot(agent), self.directory).await? else {
             return Ok(verdict);
         };
         if !steers::has_room(on.conn(), running).await? {
@@ -117,8 +119,13 @@ fn waits(verdict: &WakeVerdict) -> Option<TaskId> {
 }
 
 /// The attempt that works on the same thread, or on the issue as a whole, and whose agent can be told something.
-async fn running(on: impl Into<Conn<'_>>, wake: Wake<'_>) -> Result<Option<AttemptId>, Error> {
-    const FIND: &str = "SELECT attempts.task AS task, attempts.number AS number, attempts.provider AS provider FROM sessions \
+async fn running(
+    on: impl Into<Conn<'_>>,
+    wake: Wake<'_>,
+    directory: &dyn Directory,
+) -> Result<Option<AttemptId>, Error> {
+    const FIND: &str = "SELECT attempts.task AS task, attempts.number AS number, attempts.provider AS provider, \
+        attempts.runtime AS runtime FROM sessions \
         JOIN attempts ON attempts.task = sessions.holder_task AND attempts.number = sessions.holder_attempt \
         JOIN tasks ON tasks.id = attempts.task AND tasks.attempt = attempts.number \
         JOIN wakes ON wakes.task = attempts.task \
@@ -127,15 +134,17 @@ async fn running(on: impl Into<Conn<'_>>, wake: Wake<'_>) -> Result<Option<Attem
     let find = query("find the run that goes on", FIND)
         .bind(wake.workspace.namespace_uid.as_str())
         .bind(wake.agent)
-        .bind(SUBJECT)
+        .bind(Subject::ISSUE)
         .bind(wake.issue.key.to_string())
         .bind(wake.issue.id)
         .bind(wake.thread);
     let Some(row) = find.optional(on).await? else {
         return Ok(None);
     };
-    let provider: String = row.get("provider")?;
-    let steers = protocol::providers::facts(&provider).is_some_and(|facts| facts.steers);
+    let (provider, runtime): (String, String) = (row.get("provider")?, row.get("runtime")?);
+    let version = directory.version(&runtime);
+    let facts = protocol::providers::facts(&provider);
+    let steers = facts.is_some_and(|facts| facts.takes_remarks(version));
     let attempt = AttemptId {
         task: TaskId(row.get("task")?),
         number: row.u32("number")?,

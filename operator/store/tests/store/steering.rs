@@ -1,6 +1,7 @@
 //! What people say while an agent works: offered to its run, and never lost.
 
 use protocol::board::{CommentEdit, CommentQuery, IssueQuery, NewComment, Posted, WakeVerdict};
+use protocol::programs::Version;
 use protocol::runner::CommandKind;
 use protocol::{AttemptId, FailureClass, Outcome, TaskId, TaskState, limits};
 use store::Error;
@@ -27,6 +28,23 @@ impl Directory for Listening {
 
     fn steers(&self, _agent: &str) -> bool {
         true
+    }
+}
+
+/// The same, with a program from before it took remarks.
+struct Old;
+
+impl Directory for Old {
+    fn agent(&self, name: &str) -> Option<AgentFacts> {
+        AGENTS.agent(name)
+    }
+
+    fn steers(&self, _agent: &str) -> bool {
+        true
+    }
+
+    fn version(&self, _runtime: &str) -> Option<Version> {
+        Some(Version(2, 1, 109))
     }
 }
 
@@ -289,6 +307,23 @@ both! {
         let cause = cause.unwrap();
         assert_eq!(cause.comment.unwrap().id, two.comment.id);
         assert!(cause.coalesced.is_empty(), "{:?}", cause.coalesced);
+    }
+
+    async fn a_program_of_a_version_that_takes_no_remarks_is_offered_none(bed: Bed) {
+        let works = Works::new(bed).await;
+        let new = NewComment {
+            body: "only Safari".to_owned(),
+            parent: Some(works.asked.comment.id),
+            ..NewComment::default()
+        };
+        let (store, ada) = (&works.scene.bed.store, &works.scene.ada);
+        let key = &works.scene.issue.key;
+        let foreseen = store.preview_comment(ada, key, &new, &Old, at(95)).await;
+        let posted = store.post_comment(ada, key, new, &Old, at(95)).await;
+        for wakes in [foreseen.unwrap().wakes, posted.unwrap().wakes] {
+            assert_eq!(verdicts(&wakes), [("reviewer".to_owned(), "queued")]);
+        }
+        assert!(works.remarks().await.is_empty());
     }
 
     async fn only_a_persons_words_in_the_same_thread_said_now_are_offered(bed: Bed) {
