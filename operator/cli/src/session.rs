@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use client::{Board, Client, Workspace};
 use http::Uri;
 use protocol::board::IssueKey;
-use protocol::{ChatId, TaskId, paths};
+use protocol::{ChatId, Subject, TaskId, paths};
 use secrecy::SecretString;
 
 use crate::cluster::{Cluster, Forward};
@@ -15,10 +15,6 @@ use crate::settings::{Server, Settings, is_task_token};
 
 /// Port of an https address that names none.
 const HTTPS_PORT: u16 = 443;
-/// Kind of a subject that is an issue.
-const ISSUE: &str = "Issue";
-/// Kind of a subject that is a chat.
-const CHAT: &str = "Chat";
 
 /// A client and the identity it is used with. There is exactly one: where a token's file is named, the login is
 /// not even looked at.
@@ -99,7 +95,7 @@ impl Session {
             ));
         }
         let subject = self.client.whoami(&self.token).await?.subject;
-        let chat = (subject.kind == CHAT).then(|| subject.name.parse().ok());
+        let chat = (subject.kind == Subject::CHAT).then(|| subject.name.parse().ok());
         chat.flatten()
             .ok_or_else(|| Failure::Usage("this task answers no chat, and sees none".to_owned()))
     }
@@ -115,7 +111,7 @@ impl Session {
         }
         let task = self.own_task().await?;
         let subject = self.client.task(&self.token, task).await?.subject;
-        if subject.kind != ISSUE {
+        if subject.kind != Subject::ISSUE {
             return Err(which());
         }
         subject.name.parse().map_err(|_| which())

@@ -127,10 +127,21 @@ pub struct RuntimeBrief {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subject {
-    /// `Key`, `Issue`, `Chat` or `QuickIssue`.
+    /// One of the kinds below, or one of a newer operator.
     pub kind: String,
     /// Its name.
     pub name: String,
+}
+
+impl Subject {
+    /// A word that whoever makes the AgentTask has chosen.
+    pub const KEY: &str = "Key";
+    /// An issue, by its key.
+    pub const ISSUE: &str = "Issue";
+    /// What one person and one agent write to each other, by its ID.
+    pub const CHAT: &str = "Chat";
+    /// A sentence that is to become an issue.
+    pub const QUICK_ISSUE: &str = "QuickIssue";
 }
 
 /// What to do about the conversation.

@@ -133,16 +133,6 @@ impl ToolPolicy {
     }
 }
 
-/// True for a word that is a pattern.
-#[must_use]
-pub fn is_pattern(word: &str) -> bool {
-    let (tool, argument) = word.split_once('(').unwrap_or((word, ")"));
-    let names = |c: char| c.is_ascii_alphanumeric() || "_-.:/*".contains(c);
-    let argument = argument.strip_suffix(')');
-    let has = !word.contains('(') || argument.is_some_and(|argument| !argument.trim().is_empty());
-    !tool.is_empty() && tool.chars().all(names) && argument.is_some() && has
-}
-
 /// What a tool is used for.
 enum Subject<'a> {
     Command(&'a str),

@@ -21,9 +21,6 @@ use crate::wakes::Over;
 use crate::writes::Write;
 use crate::{Acting, Error, Store, WorkspaceRef, WritePoint, requests, text};
 
-/// The kind of subject that these tasks have. Its name is the member: an agent has one volume for what it writes for
-/// a person, and runs for several people at a time.
-pub(crate) const SUBJECT: &str = "QuickIssue";
 /// Somebody waits for the issue.
 const PRIORITY: i32 = 100;
 
@@ -91,7 +88,7 @@ impl Store {
             workspace: &by.workspace,
             agent: &new.agent,
             subject: Subject {
-                kind: SUBJECT.to_owned(),
+                kind: Subject::QUICK_ISSUE.to_owned(),
                 name: member.to_string(),
             },
             // What was asked for before has nothing to do with it.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::db::{Query, Row, query};
 use crate::tasks::{TaskRow, task_columns};
-use crate::{Error, Store, WorkspaceRef, chats, issues, page, quick, usage};
+use crate::{Error, Store, WorkspaceRef, issues, page, usage};
 
 /// A task's columns, its subject and what woke it.
 macro_rules! select {
@@ -135,8 +135,8 @@ pub(crate) fn read(row: &Row) -> Result<RunView, Error> {
     };
     // These stand in tables of their own.
     let elsewhere = match subject.kind.as_str() {
-        chats::SUBJECT => Some(CauseKind::Chat),
-        quick::SUBJECT => Some(CauseKind::QuickIssue),
+        Subject::CHAT => Some(CauseKind::Chat),
+        Subject::QUICK_ISSUE => Some(CauseKind::QuickIssue),
         _ => None,
     };
     Ok(RunView {

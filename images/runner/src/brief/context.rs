@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use protocol::Package;
+use protocol::{Package, Subject};
 
 use super::sections;
 use super::template::fill;
 
-const ISSUE: &str = "Issue";
-const CHAT: &str = "Chat";
-const QUICK_ISSUE: &str = "QuickIssue";
 
 /// What stands in the context file. Nothing in it is of one turn, or of one issue.
 ///
@@ -19,18 +16,18 @@ pub fn context(package: &Package, tame: impl Fn(&str) -> String) -> String {
     let agent = &package.agent;
     let name = tame(&agent.display_name).replace('\n', " ");
     let instructions = tame(agent.instructions.trim());
-    let on_issue = package.subject.kind == ISSUE;
-    let is_quick = package.subject.kind == QUICK_ISSUE;
+    let on_issue = package.subject.kind == Subject::ISSUE;
+    let is_quick = package.subject.kind == Subject::QUICK_ISSUE;
     let (answer, commands) = match package.subject.kind.as_str() {
-        ISSUE => (
+        Subject::ISSUE => (
             include_str!("answer_comment.md"),
             include_str!("commands_comment.md"),
         ),
-        CHAT => (
+        Subject::CHAT => (
             include_str!("answer_chat.md"),
             include_str!("commands_chat.md"),
         ),
-        QUICK_ISSUE => (
+        Subject::QUICK_ISSUE => (
             include_str!("answer_quick.md"),
             include_str!("commands_quick.md"),
         ),

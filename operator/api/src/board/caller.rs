@@ -19,12 +19,6 @@ use crate::state::{Inner, Shared};
 
 /// Names the workspace of the caller's own task.
 const OWN: &str = "-";
-/// Kind of the subject of a task that was born from an issue.
-const ISSUE: &str = "Issue";
-/// Kind of the subject of a task that answers a chat.
-const CHAT: &str = "Chat";
-/// Kind of the subject of a task that writes an issue.
-const QUICK_ISSUE: &str = "QuickIssue";
 
 /// A person or an agent that has the right `R` in the workspace which the path names.
 pub(crate) struct BoardCaller<R> {
@@ -170,7 +164,7 @@ impl<R> BoardCaller<R> {
 
 /// The issue that a task is about.
 pub(crate) fn issue_of(subject: &Subject) -> Option<IssueKey> {
-    (subject.kind == ISSUE)
+    (subject.kind == Subject::ISSUE)
         .then(|| subject.name.parse().ok())
         .flatten()
 }
@@ -278,7 +272,7 @@ async fn as_agent<R: Right>(
     }
     let session = state.store.session(task.session).await?.ok_or_else(gone)?;
     let subject = &session.key.subject;
-    let is_quick = subject.kind == QUICK_ISSUE;
+    let is_quick = subject.kind == Subject::QUICK_ISSUE;
     let issue = if is_quick {
         // What it was asked for, once it has made it.
         let asked = state.store.quick_cause(task.id).await?;
@@ -290,7 +284,7 @@ async fn as_agent<R: Right>(
     // Of an agent that is gone nobody knows that it may see more.
     let scope = definition.as_deref().map(package::token_scope);
     // What one person says to it in a chat is no reason to see what others do, whatever its Agent says.
-    let scope = scope.filter(|_| subject.kind != CHAT).unwrap_or_default();
+    let scope = scope.filter(|_| subject.kind != Subject::CHAT).unwrap_or_default();
     let name = definition.map_or_else(
         || task.agent.clone(),
         |definition| package::display_name(&definition),

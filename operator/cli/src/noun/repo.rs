@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use client::Caller;
 use protocol::board::{Page, Repository};
 use protocol::runner::WhoAmI;
-use protocol::{SessionId, paths};
+use protocol::{SessionId, Subject, paths};
 
 use crate::checkout::{self, Checkout, Place, State};
 use crate::failure::Failure;
@@ -17,8 +17,6 @@ use crate::settings::Settings;
 use crate::table::Table;
 use crate::text;
 
-/// Kind of a subject that is an issue.
-const ISSUE: &str = "Issue";
 /// Folder of the caches beside the working directory.
 const CACHES: &str = "repos";
 /// The working directory beside `$HOME`.
@@ -97,7 +95,7 @@ async fn repositories(session: &Session) -> Result<(WhoAmI, Vec<Repository>), Fa
         }
     };
     let board = session.board()?;
-    let project = match me.subject.kind == ISSUE {
+    let project = match me.subject.kind == Subject::ISSUE {
         true => board.issue(&session.issue(None).await?).await?.project,
         false => None,
     };

@@ -24,8 +24,6 @@ use crate::issues::read_author;
 use crate::writes::Write;
 use crate::{Error, Store, WorkspaceRef, WritePoint, page, text};
 
-/// The kind of subject that tasks of chats have.
-pub(crate) const SUBJECT: &str = "Chat";
 
 macro_rules! select {
     ($which:literal) => {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use wake::{Directory, Target};
 
 use super::{
-    SUBJECT, Written, add, check_room, find, locked, missing, read_message, select_messages,
+    Written, add, check_room, find, locked, missing, read_message, select_messages,
 };
 use crate::born::{self, Birth};
 use crate::db::query;
@@ -127,7 +127,7 @@ async fn send(
         workspace: &by.workspace,
         agent,
         subject: Subject {
-            kind: SUBJECT.to_owned(),
+            kind: Subject::CHAT.to_owned(),
             name: chat.to_string(),
         },
         policy: SessionPolicy::Resume,

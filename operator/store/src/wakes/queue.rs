@@ -16,7 +16,7 @@ use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
 
 /// The kind of subject that these tasks have.
-pub(super) const SUBJECT: &str = "Issue";
+pub(super) const SUBJECT: &str = Subject::ISSUE;
 
 /// A wake that was decided.
 #[derive(Clone, Copy, Debug)]
