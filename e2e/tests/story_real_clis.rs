@@ -1,35 +1,49 @@
 //! A comment wakes the real command lines in their pods: they read the issue and answer in its thread with `moor`, and the
 //! next comment finds the same conversation in another pod. What their model is asked is the evidence.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, Result, bail, ensure};
 use crds::AgentTask;
 use crds::names::task_name;
 use e2e::model::{Model, holds};
 use e2e::objects::{Draft, at, text};
 use e2e::store::task_id;
-use e2e::{Person, Workspace, objects, story};
+use e2e::{Person, Workspace, objects, story, wait};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::ListParams;
-use protocol::board::{AuthorKind, Comment, Page, Posted, SavedIssue, WakeVerdict};
+use protocol::board::{AuthorKind, Comment, Page, Posted, RunView, SavedIssue, WakeVerdict};
+use protocol::{FailureClass, TaskId, TaskState};
 use serde_json::{Value, json};
 
 /// What the agent says at the end of its first turn, to nobody: it stands in no comment.
 const LAST_WORDS: &str = "The valve is shut, 5b0d97.";
 /// What it is asked to keep in mind.
 const WORD: &str = "w81d2c40f7";
+/// What a person adds while it works.
+const REMARK: &str = "Mind the mast: aside-maple.";
+/// How long it takes until its model is asked, in a pod that is new.
+const SOON: Duration = Duration::from_secs(120);
 
 /// A command line, and how its Runtime tells it of the model.
 struct Real {
     provider: &'static str,
     /// What its Agent says about tools, if anything.
     tools: Option<Value>,
+    /// A person adds something while it works.
+    is_steered: bool,
     settings: fn(Draft<crds::Runtime>, &Model) -> Draft<crds::Runtime>,
 }
 
 impl Real {
     fn agent(&self) -> Draft<crds::Agent> {
         let agent = objects::agent(objects::AGENT, "real");
+        let agent = if self.is_steered {
+            agent.set("/spec/whileRunning", "Steer")
+        } else {
+            agent
+        };
         match &self.tools {
             Some(tools) => agent.set("/spec/tools", tools.clone()),
             None => agent,
@@ -82,6 +96,10 @@ fn scenarios(key: &str, others: &Others) -> Value {
         format!("reach {name} {host} {port}")
     });
     let outside = outside.collect::<Vec<_>>().join("; ");
+    // Until the remark is there; then its runner has it in a moment.
+    let heard = format!(
+        "for i in $(seq 60); do moor comment list {key} | grep -q 'Mind the' && break; sleep 1; done"
+    );
     json!({
         "side_text": "Words",
         "look": {"turns": [
@@ -92,6 +110,11 @@ fn scenarios(key: &str, others: &Others) -> Value {
         "again": {"turns": [
             {"tools": shell(format!("moor comment add {key} --body 'It still is.'"))},
             {"recall": {"pattern": "Remember the word ([a-z0-9]+)", "found": "The word was $1.", "missing": "Which word?"}},
+        ]},
+        "beside": {"turns": [
+            {"tools": shell(format!("{heard}; sleep 3"))},
+            {"tools": shell("true".to_owned())},
+            {"recall": {"pattern": "aside-([a-z]+)", "anywhere": true, "found": "A person said $1.", "missing": "Nobody said anything."}},
         ]},
     })
 }
@@ -187,6 +210,9 @@ async fn tell(workspace: &Workspace, real: &Real, image: &str, model: &str) -> R
         assert_eq!(answer, "Yes", "{part}");
     }
     answered(&ada, &key, &root).await?;
+    if real.is_steered {
+        hears_while_it_works(workspace, &ada, &key, &root, &model).await?;
+    }
     model.stop(workspace).await?;
     other.stop(workspace).await?;
     Ok(figures)
@@ -210,20 +236,83 @@ async fn ask(
     parent: Option<&str>,
     words: &str,
 ) -> Result<(AgentTask, String)> {
+    let (id, comment) = begin(person, key, parent, words).await?;
+    Ok((over(workspace, id).await?, comment))
+}
+
+/// Mentions the agent. Gives back the task that this begins, and the id of the comment.
+async fn begin(
+    person: &Person,
+    key: &str,
+    parent: Option<&str>,
+    words: &str,
+) -> Result<(TaskId, String)> {
     let body = format!("[Worker](mention://agent/worker) {words}");
-    let mut arguments = vec!["comment", "add", key, "--body", &body];
-    arguments.extend(parent.into_iter().flat_map(|parent| ["--parent", parent]));
-    let posted: Posted = person.ask(&arguments).await?;
+    let posted = say(person, key, parent, &body).await?;
     let [wake] = &posted.wakes[..] else {
         bail!("not one recipient: {:?}", posted.wakes)
     };
     let WakeVerdict::Queued { task: Some(id) } = &wake.verdict else {
         bail!("not queued: {:?}", wake.verdict)
     };
+    Ok((*id, posted.comment.id.to_string()))
+}
+
+async fn say(person: &Person, key: &str, parent: Option<&str>, body: &str) -> Result<Posted> {
+    let mut arguments = vec!["comment", "add", key, "--body", body];
+    arguments.extend(parent.into_iter().flat_map(|parent| ["--parent", parent]));
+    person.ask(&arguments).await
+}
+
+/// A task that ends well.
+async fn over(workspace: &Workspace, id: TaskId) -> Result<AgentTask> {
     let name = task_name(objects::AGENT, &id.to_string())?;
     let task = workspace.finished(name.as_str()).await?;
     ensure!(objects::is_true(&task, "Succeeded"), "{:?}", task.status);
-    Ok((task, posted.comment.id.to_string()))
+    Ok(task)
+}
+
+/// What a person adds in the thread while the agent works is in the next question to its model, in the same task; the one
+/// that would have done it otherwise is cancelled.
+async fn hears_while_it_works(
+    workspace: &Workspace,
+    person: &Person,
+    key: &str,
+    root: &str,
+    model: &Model,
+) -> Result<()> {
+    let before = model.requests().await?.len();
+    let words = "[scenario:beside] Once more.";
+    let (working, _) = begin(person, key, Some(root), words).await?;
+    wait::polled("its model is asked", SOON, async || {
+        let asked = model.requests().await?.split_off(before);
+        Ok(holds(&asked, "scenario:beside").then_some(()))
+    })
+    .await?;
+    let posted = say(person, key, Some(root), REMARK).await?;
+    let [wake] = &posted.wakes[..] else {
+        bail!("not one recipient: {:?}", posted.wakes)
+    };
+    let WakeVerdict::Steered {
+        task,
+        follow_up: Some(next),
+    } = &wake.verdict
+    else {
+        bail!("not told: {:?}", wake.verdict)
+    };
+    assert_eq!(*task, working);
+    let task = over(workspace, working).await?;
+    let summary = text(&task, "/status/result/summary")?;
+    assert_eq!(summary, "A person said maple.");
+    let asked = model.requests().await?.split_off(before);
+    ensure!(holds(&asked, REMARK), "its model never heard of the remark");
+    let next: RunView = person.ask(&["task", "get", &next.to_string()]).await?;
+    assert_eq!(
+        (next.state, next.failure),
+        (TaskState::Finished, Some(FailureClass::Cancelled)),
+        "the agent took it in"
+    );
+    Ok(())
 }
 
 /// The agent has answered in the thread that woke it, twice, as itself.
@@ -317,12 +406,13 @@ fn codex_acp(runtime: Draft<crds::Runtime>, model: &Model) -> Draft<crds::Runtim
 
 /// A story of one command line.
 macro_rules! tells {
-    ($($name:ident: $provider:literal, $settings:expr, $story:literal, $tools:expr;)+) => {
+    ($($name:ident: $provider:literal, $settings:expr, $story:literal, $tools:expr, $steered:literal;)+) => {
         $(#[tokio::test]
         async fn $name() -> Result<()> {
             let real = Real {
                 provider: $provider,
                 tools: $tools,
+                is_steered: $steered,
                 settings: $settings,
             };
             story($story, async |workspace| {
@@ -344,12 +434,12 @@ fn looked_at() -> Option<Value> {
 }
 
 tells! {
-    claude_code_answers_and_remembers: "claude", anthropic, "claude", None;
-    codex_answers_and_remembers: "codex", codex, "codex", None;
-    pi_answers_and_remembers: "pi", pi, "pi", None;
-    claude_code_behind_acp_answers_and_remembers: "claude-agent-acp", anthropic, "claude-agent-acp", None;
-    codex_behind_acp_answers_and_remembers: "codex-acp", codex_acp, "codex-acp", None;
-    claude_code_does_so_where_its_tools_are_looked_at: "claude", anthropic, "claude-held", looked_at();
-    codex_does_so_where_its_tools_are_looked_at: "codex", codex, "codex-held", looked_at();
-    pi_does_so_where_its_tools_are_looked_at: "pi", pi, "pi-held", looked_at();
+    claude_code_answers_and_remembers: "claude", anthropic, "claude", None, true;
+    codex_answers_and_remembers: "codex", codex, "codex", None, false;
+    pi_answers_and_remembers: "pi", pi, "pi", None, true;
+    claude_code_behind_acp_answers_and_remembers: "claude-agent-acp", anthropic, "claude-agent-acp", None, false;
+    codex_behind_acp_answers_and_remembers: "codex-acp", codex_acp, "codex-acp", None, false;
+    claude_code_does_so_where_its_tools_are_looked_at: "claude", anthropic, "claude-held", looked_at(), false;
+    codex_does_so_where_its_tools_are_looked_at: "codex", codex, "codex-held", looked_at(), false;
+    pi_does_so_where_its_tools_are_looked_at: "pi", pi, "pi-held", looked_at(), false;
 }
