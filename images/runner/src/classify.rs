@@ -25,6 +25,8 @@ use Sign::{Seen, Status, Words};
 /// general, with corrections that real texts asked for; each of those stands in the tests.
 const RULES: &[(FailureClass, &[Sign])] = &[
     (FailureClass::HistoryRejected, &[Seen(is_refused_history)]),
+    // Before the name of the model, which a 404 speaks of otherwise.
+    (FailureClass::CliTooOld, &[Seen(is_retired_compaction)]),
     (
         FailureClass::ContextOverflow,
         &[
@@ -273,6 +275,12 @@ pub fn refuses_history(text: &str) -> bool {
     is_refused_history(&plain(text))
 }
 
+/// True when the provider has retired the address at which an older Codex lets it compact a conversation.
+#[must_use]
+pub fn compaction_is_retired(text: &str) -> bool {
+    is_retired_compaction(&plain(text))
+}
+
 /// The failure that an answer is, though the CLI called it a success: the conversation is spent, and
 /// every later turn would end with the same words.
 #[must_use]
@@ -308,6 +316,11 @@ fn has_status(text: &str, code: &str) -> bool {
             .flatten()
             .any(|c| c.is_ascii_alphanumeric())
     })
+}
+
+fn is_retired_compaction(text: &str) -> bool {
+    let compacts = text.contains("remote compact task") || text.contains("/responses/compact");
+    compacts && ["404", "410"].iter().any(|code| has_status(text, code))
 }
 
 /// "token" and "limit" in one sentence, unless it is the rate that is limited.
@@ -422,6 +435,14 @@ mod tests {
         for (text, class) in [
             (overflow, C::ContextOverflow),
             ("Your tokens exceed the limit", C::ContextOverflow),
+            (
+                "Error running remote compact task: unexpected status 404 Not Found: Not Found, url: http://127.0.0.1:8080/v1/responses",
+                C::CliTooOld,
+            ),
+            (
+                "Error running remote compact task: unexpected status 500 Internal Server Error",
+                C::ProviderServerError,
+            ),
             ("Not logged in · Please run /login", C::ProviderAuth),
             (
                 "API Error: 529 Overloaded. This is a server-side issue",

@@ -1,5 +1,6 @@
 //! What a CLI cannot be told of what an Agent asks for.
 
+use protocol::programs::Version;
 use protocol::providers::Facts;
 
 use crate::adapter::Launch;
@@ -13,7 +14,11 @@ pub fn left_out(facts: &Facts, launch: &Launch) -> Vec<String> {
     let id = facts.id;
     let options = [
         ("thinkingLevel", launch.thinking.as_deref(), facts.thinks),
-        ("serviceTier", launch.service_tier.as_deref(), facts.tiers),
+        (
+            "serviceTier",
+            launch.service_tier.as_deref(),
+            facts.knows_tiers(launch.version),
+        ),
     ];
     let unknown = options
         .into_iter()
@@ -29,6 +34,19 @@ pub fn left_out(facts: &Facts, launch: &Launch) -> Vec<String> {
         })
         .chain(uncounted)
         .collect()
+}
+
+/// Why a program of this version takes no remarks, where later ones do.
+#[must_use]
+pub fn deaf(facts: &Facts, version: Option<Version>) -> Option<String> {
+    let from = facts.steers_from?;
+    let takes = !facts.steers || facts.takes_remarks(version);
+    (!takes).then(|| {
+        let id = facts.id;
+        format!(
+            "{id} takes no remarks while it works before {from}: update it in the Runtime's image"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -52,6 +70,20 @@ mod tests {
             ["pi cannot be told of serviceTier priority: it is left out"]
         );
         assert_eq!(of("qwen").len(), 2);
+        let old = Launch {
+            version: Some(Version(0, 132, 0)),
+            ..asked.clone()
+        };
+        assert_eq!(
+            left_out(facts("codex").unwrap(), &old),
+            ["codex cannot be told of serviceTier priority: it is left out"]
+        );
+        let claude = facts("claude").unwrap();
+        let why = deaf(claude, Some(Version(2, 1, 109)));
+        assert!(why.is_some_and(|why| why.contains("before 2.1.110")));
+        assert_eq!(deaf(claude, Some(Version(2, 1, 110))), None);
+        assert_eq!(deaf(claude, None), None);
+        assert_eq!(deaf(facts("qwen").unwrap(), None), None);
         let counted = Launch {
             max_turns: Some(3),
             ..launch()

@@ -124,6 +124,7 @@ fn command_line(dialect: &Dialect, launch: &Launch) -> CommandLine {
         args,
         last: dialect.last.to_vec(),
         env: [dialect.env, root_env].concat(),
+        files: (dialect.files)(launch),
         ..Parts::default()
     };
     if !launch.tools.is_empty() {

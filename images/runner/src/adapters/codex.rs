@@ -199,7 +199,7 @@ impl Run {
             cwd: launch.cwd.display().to_string(),
             message: launch.message.clone(),
             thinking: launch.thinking.clone(),
-            service_tier: launch.service_tier.clone(),
+            service_tier: launch::tier(launch).map(str::to_owned),
             awaited: Awaited::new(launch.mcp.as_ref()),
             servers: launch.mcp.clone(),
             replaces: true,

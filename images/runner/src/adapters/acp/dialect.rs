@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::gate::Gated;
 use super::sessions::Step;
-use crate::adapter::{Ladder, Launch, Place, SkillList};
+use crate::adapter::{Ladder, Launch, LaunchFile, Place, SkillList};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::Reserved;
 use crate::adapters::json_rpc::Refusal;
@@ -97,6 +97,8 @@ pub(super) struct Dialect {
     pub(super) tools: Naming,
     /// The tool that an update is of, as the program itself and a policy name it, where it says that.
     pub(super) tool: fn(&Value) -> &str,
+    /// Files that it finds at its start.
+    pub(super) files: fn(&Launch) -> Vec<LaunchFile>,
     /// What it is started with where it is held to its tools.
     pub(super) held: fn(&Launch, &mut Parts<'_>),
     /// What it keeps to then, of one that is held to the names of tools, and what shows that it does.
@@ -254,6 +256,7 @@ pub(super) const BASE: Dialect = Dialect {
     steers: Steers::No,
     tools: Naming::Title,
     tool: |_| "",
+    files: |_| Vec::new(),
     held: |_, _| {},
     kept: None,
     is_notice: |_| false,

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use protocol::TokenUsage;
 use serde_json::{Value, json};
 
-use super::dialect::{BASE, Dialect};
+use super::dialect::{Asks, BASE, Dialect};
 use crate::adapter::{Launch, LaunchFile, Place};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::Takes;
-use crate::adapters::frame::{count, text};
+use crate::adapters::frame::{count, list, text};
 use crate::adapters::names::Kept;
 use crate::adapters::own::Home;
 use crate::adapters::stores;
@@ -28,7 +28,9 @@ pub(super) const DIALECT: Dialect = Dialect {
     env: &[("NO_COLOR", "1"), ("KIMI_CODE_NO_AUTO_UPDATE", "1")],
     skills: |place| stores::folder(place, HOME, ".kimi-code").join("skills"),
     ledger: Some(&LEDGER),
-    modes: &["yolo"],
+    // In the first its tool that asks a person tells the model to decide by itself; in the second it would wait.
+    modes: &["auto", "yolo"],
+    asks,
     tool: named,
     held,
     kept: Some(KEPT),
@@ -85,6 +87,17 @@ const TOOLS: [&str; 27] = [
     "WebSearch",
     "Write",
 ];
+
+/// A question to a person comes as one for a permission, with an answer in each option. One that was taken would be an answer that
+/// nobody gave.
+fn asks(params: &Value) -> Asks {
+    let skips = |option: &Value| text(option, "optionId").ends_with("_skip");
+    if list(params, "options").iter().any(skips) {
+        Asks::Forbidden
+    } else {
+        Asks::Permission
+    }
+}
 
 /// The tool of a call that begins. What it says of it later is what it does.
 fn named(update: &Value) -> &str {
@@ -260,6 +273,17 @@ mod tests {
             assert!(run.went_past(&begins).is_none() && run.went_past(&works).is_none());
             assert_eq!(run.went_past(&end).is_some(), passed, "{deny} {end}");
         }
+    }
+
+    #[test]
+    fn nobody_answers_a_question_to_a_person() {
+        let options = |ids: &[&str]| {
+            let options = ids.iter().map(|id| json!({"optionId": id}));
+            json!({"options": options.collect::<Vec<_>>()})
+        };
+        let question = options(&["q0_opt_0", "q0_opt_1", "q0_skip"]);
+        assert_eq!(asks(&question), Asks::Forbidden);
+        assert_eq!(asks(&options(&["approve", "reject"])), Asks::Permission);
     }
 
     #[test]

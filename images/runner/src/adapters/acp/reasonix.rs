@@ -1,8 +1,11 @@
 //! Reasonix (1.38.11).
 
-use serde_json::Value;
+use std::fs;
+
+use serde_json::{Value, json};
 
 use super::dialect::{Asks, BASE, Choice, Dialect, Scope, Steers};
+use crate::adapter::{Launch, LaunchFile};
 use crate::adapters::flags::Takes;
 use crate::adapters::frame::{flag, list, text};
 
@@ -53,11 +56,33 @@ pub(super) const DIALECT: Dialect = Dialect {
         words.contains(" in use") && words.contains("close the other reasonix")
     },
     asks,
+    files: hooks,
     steers: Steers::Named(META),
     only_known_ends: true,
     usage: Scope::Notice,
     ..BASE
 };
+
+/// A hook before its tool that asks a person. Nobody is there to answer, and without an answer Reasonix ends the turn. It has no flag
+/// and no variable for that, and a `reasonix.toml` here would take the place of the user's own lists; hooks are added to
+/// theirs. Settings that are there already stay as they are.
+fn hooks(launch: &Launch) -> Vec<LaunchFile> {
+    let folder = launch.cwd.join(".reasonix");
+    let path = folder.join("settings.json");
+    let is_folder = fs::symlink_metadata(&folder).map_or(true, |found| found.is_dir());
+    if !is_folder || fs::symlink_metadata(&path).is_ok() {
+        return Vec::new();
+    }
+    // Exit code 2 says no.
+    let hook = json!({"match": "ask", "command": "exit 2"});
+    vec![LaunchFile {
+        path,
+        content: json!({"hooks": {"PreToolUse": [hook]}})
+            .to_string()
+            .into_bytes(),
+        secret: false,
+    }]
+}
 
 fn asks(params: &Value) -> Asks {
     let call = params.get("toolCall").unwrap_or(&Value::Null);
@@ -71,5 +96,36 @@ fn asks(params: &Value) -> Asks {
         Asks::Forbidden
     } else {
         Asks::Permission
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::command_line;
+    use super::*;
+    use crate::testing::launch;
+
+    #[test]
+    fn its_question_is_refused_by_a_hook_where_there_are_no_other_settings() {
+        let work = tempfile::tempdir().unwrap();
+        let asked = Launch {
+            cwd: work.path().to_owned(),
+            ..launch()
+        };
+        let files = || command_line(&DIALECT, &asked).files;
+        let [file] = &files()[..] else { panic!() };
+        let folder = work.path().join(".reasonix");
+        assert_eq!(file.path, folder.join("settings.json"));
+        assert!(!file.secret);
+        let settings: Value = serde_json::from_slice(&file.content).unwrap();
+        let hook = &settings["hooks"]["PreToolUse"][0];
+        assert_eq!(hook["match"], "ask");
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(files().len(), 1);
+        fs::write(folder.join("settings.json"), "{}").unwrap();
+        assert_eq!(files().len(), 0);
+        fs::remove_dir_all(&folder).unwrap();
+        std::os::unix::fs::symlink("/", &folder).unwrap();
+        assert_eq!(files().len(), 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use protocol::providers;
 use serde_json::{Value, json};
 
 use super::gate;
@@ -27,6 +28,8 @@ const SETTINGS: &[&str] = &[
     "analytics.enabled=false",
     // Agents of its own would outlive the turn, and the process ends with it.
     "features.multi_agent=false",
+    // It is off unless settings say so: memories are written by the model after the turn, and read into other conversations.
+    "features.memories=false",
 ];
 
 /// The tier for which a feature has to be on,
@@ -64,7 +67,7 @@ const DEPTH: u32 = 3;
 
 /// The command line of one run.
 pub(super) fn command_line(launch: &Launch) -> CommandLine {
-    let fast = launch.service_tier.as_deref() == Some(PRIORITY);
+    let fast = tier(launch) == Some(PRIORITY);
     let mut settings = Vec::new();
     if launch.mcp.is_some() {
         settings.extend([("-c", "mcp_servers"), ("--config", "mcp_servers")]);
@@ -100,6 +103,13 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
         ..Parts::default()
     };
     parts.line(launch)
+}
+
+/// The tier of the provider's service, where its version knows them.
+pub(super) fn tier(launch: &Launch) -> Option<&str> {
+    let facts = providers::facts(super::ID);
+    let knows = facts.is_some_and(|facts| facts.knows_tiers(launch.version));
+    launch.service_tier.as_deref().filter(|_| knows)
 }
 
 /// How long it waits for the answer about a tool.
@@ -205,13 +215,15 @@ mod tests {
     use std::collections::BTreeMap;
     use std::path::Path;
 
+    use protocol::programs::Version;
     use protocol::tools::ToolPolicy;
 
     use super::*;
     use crate::testing::{launch, mcp_servers, words};
 
     const ID: &str = "019a1c5e-8a7e-7a3f-9f0e-2d3c4b5a6978";
-    const OURS: &str = "-c check_for_update_on_startup=false -c analytics.enabled=false -c features.multi_agent=false";
+    const OURS: &str = "-c check_for_update_on_startup=false -c analytics.enabled=false -c features.multi_agent=false \
+                        -c features.memories=false";
 
     #[test]
     fn command_lines() {
@@ -260,6 +272,17 @@ mod tests {
                 2
             )
         );
+        let before_tiers = Launch {
+            version: Some(Version(0, 132, 0)),
+            args: Vec::new(),
+            ..asked.clone()
+        };
+        assert_eq!(
+            (tier(&before_tiers), tier(&asked)),
+            (None, Some("priority"))
+        );
+        let old = command_line(&before_tiers).argv.join(" ");
+        assert_eq!(old, format!("codex app-server --listen stdio:// {OURS}"));
         let words = format!("{:?} {:?}", line.argv, line.files);
         assert!(!words.contains("s3cret"), "{words}");
     }

@@ -8,6 +8,10 @@ use crate::adapters::ending::{Fault, Judgement};
 use crate::adapters::frame::{count, text};
 use crate::classify;
 
+/// What to do where the provider no longer compacts as this version wants it. The conversation is as good as before.
+const UPDATE: &str = ". The provider has retired the way in which this version of Codex lets it compact a conversation: update codex in \
+                      the Runtime's image; the conversation goes on then";
+
 /// The judgement of a turn object. `answer`: the agent's last words, and whether it did anything at all.
 /// `interrupted`: we asked for the end of the turn.
 pub(super) fn judge(turn: &Value, answer: (String, bool), interrupted: bool) -> Judgement {
@@ -54,12 +58,16 @@ pub(super) fn fault(error: &Value) -> Fault {
         "the turn failed, and Codex said no more".clone_into(&mut words);
     }
     let info = error.get("codexErrorInfo").unwrap_or(&Value::Null);
-    Fault::new(class(info, &words), words)
+    let class = class(info, &words);
+    if classify::compaction_is_retired(&words) {
+        words.push_str(UPDATE);
+    }
+    Fault::new(class, words)
 }
 
 fn class(info: &Value, words: &str) -> FailureClass {
     let said = classify::classify(words);
-    if said == FailureClass::HistoryRejected {
+    if said == FailureClass::HistoryRejected || classify::compaction_is_retired(words) {
         return said;
     }
     match info {
@@ -155,6 +163,31 @@ mod tests {
                 "{info} {words}"
             );
         }
+    }
+
+    /// In the words of 0.171.0, whose own way is another by now.
+    #[test]
+    fn a_retired_way_to_compact_wants_another_version() {
+        let of = |status: u16, words: &str| {
+            let info = json!({"httpConnectionFailed": {"httpStatusCode": status}});
+            fault(&json!({"message": words, "codexErrorInfo": info}))
+        };
+        let words = "Error running remote compact task: unexpected status 404 Not Found: Not Found, url: http://127.0.0.1:8080/v1/responses/compact";
+        let retired = of(404, words);
+        assert_eq!(retired.class, C::CliTooOld);
+        assert!(
+            retired.message.contains("update codex"),
+            "{}",
+            retired.message
+        );
+        let gone = "unexpected status 410 Gone, url: https://x/v1/responses/compact";
+        assert_eq!(of(410, gone).class, C::CliTooOld);
+        let other = of(
+            404,
+            "unexpected status 404 Not Found, url: https://x/v1/responses",
+        );
+        assert_eq!(other.class, C::ModelNotFound);
+        assert!(!other.message.contains("update"), "{}", other.message);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use protocol::programs::Version;
 use serde_json::{Map, Value, json};
 
 use super::gate::EXTENSION;
@@ -38,6 +39,10 @@ const GATED: &Reserved = &[
     ("-na", Takes::Nothing),
     ("--no-approve", Takes::Nothing),
 ];
+
+/// It knows the flag by which what a repository sets for it counts, and without the flag nothing of that does. Earlier ones know
+/// no such flag, and always read it.
+const APPROVES: Version = Version(0, 79, 0);
 
 /// Flags that take a value.
 const VALUES: &[&str] = &[
@@ -77,6 +82,9 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
     args.extend(option("--thinking", launch.thinking.as_deref()));
     args.extend(option("--session", launch.resume.as_deref()));
     let gated = !launch.tools.is_empty();
+    if !gated && launch.version >= Some(APPROVES) {
+        args.push("--approve");
+    }
     let place = Place {
         home: &launch.home,
         cwd: &launch.cwd,
@@ -276,6 +284,24 @@ mod tests {
             (line.argv.join(" ").as_str(), line.notes.len()),
             (wanted, 2)
         );
+    }
+
+    #[test]
+    fn what_a_repository_sets_counts_where_its_version_knows_the_flag() {
+        let line = |version| {
+            let asked = Launch {
+                version,
+                args: words(&["--no-approve"]),
+                ..launch()
+            };
+            command_line(&asked).argv.join(" ")
+        };
+        // The last one counts.
+        let approves = "pi --mode rpc --approve --no-approve";
+        assert_eq!(line(Some(Version(1, 6, 0))), approves);
+        for version in [None, Some(Version(0, 78, 1))] {
+            assert_eq!(line(version), "pi --mode rpc --no-approve", "{version:?}");
+        }
     }
 
     #[test]
