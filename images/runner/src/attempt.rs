@@ -345,6 +345,9 @@ impl Attempt<'_> {
             reaper: Arc::clone(&self.reaper),
             ladder: line.service.unwrap_or_else(|| provider.ladder()),
             served: line.service.is_some(),
+            deaf: provider
+                .facts()
+                .and_then(|facts| options::deaf(facts, launch.version)),
             room: mcp::Room {
                 environment: &environment,
                 cwd: &self.layout.work,

@@ -62,6 +62,8 @@ pub struct Surroundings<'a> {
     pub ladder: Ladder,
     /// What it has left behind when it ends still serves it: it is ended only once the adapter has its answers.
     pub served: bool,
+    /// Why a program of its version takes no remarks.
+    pub deaf: Option<String>,
     /// Where the CLI runs.
     pub room: Room<'a>,
     /// Within which it is stopped.
@@ -506,6 +508,7 @@ mod tests {
             host: &mut host,
             reaper: Arc::clone(&reaper),
             served: false,
+            deaf: None,
             room: Room {
                 environment: &environment,
                 cwd: Path::new("/nowhere"),

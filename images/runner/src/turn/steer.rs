@@ -37,6 +37,10 @@ impl Turn<'_, '_> {
             self.steered(&id, Err("the turn was over already".to_owned()));
             return;
         }
+        if let Some(why) = self.around.deaf.clone() {
+            self.steered(&id, Err(why));
+            return;
+        }
         let text = brief::remark(author, text);
         self.give(Input::Host(HostCommand::Steer {
             id: &id,
