@@ -346,6 +346,12 @@ pub enum Output {
         /// It is ended after this long.
         within: Duration,
     },
+    /// End these processes, and all that they began. The runner does so with those that descend from the CLI and leaves
+    /// others alone: a number comes from a CLI's output.
+    EndProcesses {
+        /// Their numbers.
+        pids: Vec<u32>,
+    },
     /// A sign that the CLI lives, or how far it is, which is nothing for the timeline.
     Activity(Activity),
     /// The run is over. What still lives of the CLI is stopped: from the rung `close` of the [`Ladder`].

@@ -6,7 +6,9 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, kill_process_group, wait};
+use rustix::process::{
+    Pid, Signal, WaitOptions, getpgid, getpid, kill_process, kill_process_group, wait,
+};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
@@ -62,6 +64,11 @@ impl Reaper {
 /// # Errors
 /// When `/proc` cannot be read.
 pub fn descendants() -> io::Result<Vec<Pid>> {
+    below(getpid())
+}
+
+/// The same of another process.
+fn below(ancestor: Pid) -> io::Result<Vec<Pid>> {
     let mut children: HashMap<i32, Vec<(i32, bool)>> = HashMap::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -78,7 +85,7 @@ pub fn descendants() -> io::Result<Vec<Pid>> {
     }
     let mut found = Vec::new();
     let mut seen = HashSet::new();
-    let mut next = vec![getpid().as_raw_nonzero().get()];
+    let mut next = vec![ancestor.as_raw_nonzero().get()];
     while let Some(parent) = next.pop() {
         for (pid, alive) in children.remove(&parent).unwrap_or_default() {
             if seen.insert(pid) {
@@ -97,6 +104,27 @@ fn parse_stat(stat: &str) -> Option<(i32, bool)> {
     let mut fields = rest.split_whitespace();
     let alive = !matches!(fields.next()?, "Z" | "X" | "x");
     Some((fields.next()?.parse().ok()?, alive))
+}
+
+/// Ends those of these processes that descend from `ancestor`, with all that they began. Which it left alone.
+pub fn end_below(ancestor: Pid, numbers: &[u32]) -> Vec<u32> {
+    let own = below(ancestor).unwrap_or_default();
+    let is_other = |number: &u32| {
+        let pid = i32::try_from(*number).ok().and_then(Pid::from_raw);
+        let Some(pid) = pid.filter(|pid| own.contains(pid)) else {
+            return true;
+        };
+        let began = below(pid).unwrap_or_default();
+        // What it leads may have lost its parents. One that has ended meanwhile is no error.
+        if getpgid(Some(pid)) == Ok(pid) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        for pid in began.into_iter().chain([pid]) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        false
+    };
+    numbers.iter().copied().filter(is_other).collect()
 }
 
 /// Sends a signal to every descendant; one that has ended meanwhile is no error.
@@ -160,7 +188,40 @@ async fn gone(reaper: &Reaper, patience: Duration, signal: Option<Signal>) -> bo
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Stdio};
+
     use super::*;
+
+    #[test]
+    fn only_what_descends_from_a_process_is_ended() {
+        let sleeper = |command: &str| {
+            let mut sh = std::process::Command::new("setsid");
+            let started = sh.args(["sh", "-c", command]).stdout(Stdio::piped());
+            started.spawn().unwrap()
+        };
+        let number = |child: &mut Child| {
+            let mut said = String::new();
+            let stdout = BufReader::new(child.stdout.as_mut().unwrap());
+            let _ = { stdout }.read_line(&mut said).unwrap();
+            said.trim().parse::<u32>().unwrap()
+        };
+        // The one that it tells of leads a group, and is a parent.
+        let mut cli = sleeper("setsid sh -c 'echo $$; sleep 600; sleep 600' & wait; exit 7");
+        let mut other = sleeper("echo $$; exec sleep 600");
+        let (of_cli, of_other) = (number(&mut cli), number(&mut other));
+        let ancestor = Pid::from_child(&cli);
+        let own = ancestor.as_raw_nonzero().get().cast_unsigned();
+        let left = end_below(ancestor, &[of_other, 1, own, u32::MAX, of_cli]);
+        assert_eq!(left, [of_other, 1, own, u32::MAX]);
+        // It waits for its child alone.
+        assert_eq!(cli.wait().unwrap().code(), Some(7));
+        assert!(!std::fs::exists(format!("/proc/{of_cli}")).unwrap());
+        assert!(other.try_wait().unwrap().is_none());
+        assert_eq!(end_below(ancestor, &[of_cli]), [of_cli]);
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
 
     #[test]
     fn names_of_processes_may_hold_anything() {

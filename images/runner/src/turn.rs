@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::{CommentId, EventBody, FailureClass, LogLevel, Outcome, limits};
+use rustix::process::Pid;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
@@ -107,7 +108,7 @@ pub async fn drive(
     around: &mut Surroundings<'_>,
 ) -> TurnEnd {
     let Child {
-        pid: _,
+        pid,
         mut exit,
         stdin: input,
         stdout,
@@ -116,7 +117,7 @@ pub async fn drive(
     let mut stdout = Lines::new(stdout, limits::LINE_BYTES);
     let mut stderr = Lines::new(stderr, STDERR_BYTES);
     let killed_before = oom_kills(around.cgroup);
-    let mut turn = Turn::new(adapter, around, Feed::new(input, stdin));
+    let mut turn = Turn::new(adapter, around, Feed::new(input, stdin), pid);
     turn.give(Input::Started);
     while !turn.is_over() {
         let due = turn.next_due();
@@ -155,6 +156,8 @@ enum Step {
 
 struct Turn<'t, 'a> {
     adapter: Box<dyn Adapter>,
+    /// The CLI's process.
+    cli: Pid,
     around: &'t mut Surroundings<'a>,
     input: Feed,
     stdout_open: bool,
@@ -185,11 +188,17 @@ struct Turn<'t, 'a> {
 }
 
 impl<'t, 'a> Turn<'t, 'a> {
-    fn new(adapter: Box<dyn Adapter>, around: &'t mut Surroundings<'a>, input: Feed) -> Self {
+    fn new(
+        adapter: Box<dyn Adapter>,
+        around: &'t mut Surroundings<'a>,
+        input: Feed,
+        cli: Pid,
+    ) -> Self {
         let watch = Watch::new(around.windows, Instant::now());
         let limit = Limit::new(around.max_turns);
         Self {
             adapter,
+            cli,
             around,
             input,
             stdout_open: true,
@@ -371,6 +380,7 @@ impl<'t, 'a> Turn<'t, 'a> {
                 } => self.ask(id, tool, input, why),
                 Output::Withdrawn { id } => self.withdrawn(&id),
                 Output::Run { id, argv, within } => self.beside(id, &argv, within),
+                Output::EndProcesses { pids } => self.end_processes(&pids),
                 Output::Activity(activity) => {
                     self.limit.activity(activity);
                     self.watch.activity(activity, now);
@@ -536,7 +546,7 @@ mod tests {
         };
         let (input, _program) = tokio::net::UnixStream::pair().unwrap();
         let input = Feed::new(input, Vec::new());
-        let mut turn = Turn::new(Box::new(Echo), &mut around, input);
+        let mut turn = Turn::new(Box::new(Echo), &mut around, input, Pid::INIT);
         turn.stop(StopCause::Commanded(EndReason::Cancelled));
         let line = vec![b'x'; 50_000];
         for _ in 0..800 {

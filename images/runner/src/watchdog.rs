@@ -305,6 +305,8 @@ impl Watch {
             window.map(|window| (since + window, dog, window, class))
         };
         let idle = FailureClass::IdleTimeout;
+        // Silence after a request that is tried again is the provider's.
+        let silent = self.retrying.map_or(idle, |(_, class)| class);
         let quiet = self.tools.is_empty();
         let windows = &self.windows;
         let progress = self.progressed.filter(|_| quiet).and_then(|since| {
@@ -320,7 +322,7 @@ impl Watch {
                 })
                 .flatten(),
             quiet
-                .then(|| end(self.last_line, windows.idle, Dog::Idle, idle))
+                .then(|| end(self.last_line, windows.idle, Dog::Idle, silent))
                 .flatten(),
             (!quiet)
                 .then(|| {
@@ -526,6 +528,23 @@ mod tests {
         run.says(1701, text());
         run.does(1710, Activity::Retrying(FailureClass::ProviderServerError));
         assert_eq!(run.watch.due(), Some(run.at(2710)));
+    }
+
+    #[test]
+    fn silence_after_a_request_that_is_tried_again_has_its_class() {
+        for (retries, class) in [
+            (true, FailureClass::ProviderOverloaded),
+            (false, FailureClass::IdleTimeout),
+        ] {
+            let mut run = Run::new(WINDOWS);
+            run.says(5, text());
+            if retries {
+                run.does(10, Activity::Retrying(FailureClass::ProviderOverloaded));
+            }
+            let idle = WINDOWS.idle.unwrap().as_secs();
+            run.watch.line(run.at(10));
+            run.ends(10 + idle, class, &["idle watchdog"]);
+        }
     }
 
     #[test]

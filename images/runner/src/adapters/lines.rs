@@ -49,12 +49,14 @@ const LADDER: Ladder = Ladder {
 };
 /// Ends a run that has said all it has to say.
 const REST_TIMER: TimerId = TimerId(0);
+/// Ends a run that has only tried the same request again for too long,
+const RETRY_TIMER: TimerId = TimerId(1);
+/// which is so long.
+const RETRIES: Duration = Duration::from_secs(180);
 /// Ends what the service of one does that has one.
 const INTERRUPT_CALL: SideId = SideId(0);
 /// Asks it whether the turn is done.
 const DOUBT_CALL: SideId = SideId(1);
-/// Ends what runs in the background.
-const BACKGROUND_CALL: SideId = SideId(2);
 /// Such a call is given so long.
 const CALL: Duration = Duration::from_secs(5);
 /// Lines of stderr that explain an end without a word.
@@ -101,6 +103,16 @@ trait Talk: Send + 'static {
     /// Reads a line of stderr. A fault ends the run at once.
     fn stderr(&mut self, line: &str) -> Option<Fault>;
 
+    /// The class of the failure after which the line of stderr that was just read says that a request is tried again.
+    fn tries_again(&mut self) -> Option<FailureClass> {
+        None
+    }
+
+    /// It has done nothing but that for too long.
+    fn gives_up(&mut self) -> Option<Fault> {
+        None
+    }
+
     /// The conversation, once it was named.
     fn session(&self) -> Option<&str>;
 
@@ -131,9 +143,9 @@ trait Talk: Send + 'static {
         None
     }
 
-    /// The call that ends what runs in the background, where something does. It is asked for once.
-    fn background(&mut self) -> Option<Vec<String>> {
-        None
+    /// The processes that run in the background. They are asked for once.
+    fn background(&mut self) -> Vec<u32> {
+        Vec::new()
     }
 
     /// The class of the failure after which this frame says that a request is tried again.
@@ -156,6 +168,8 @@ struct Run<T> {
     told: bool,
     /// Answers of the model that were counted.
     answers: u32,
+    /// Since its last frame it has told of a request that is tried again.
+    retries: bool,
     /// The end of stderr.
     last_words: VecDeque<String>,
     stdin: Stdin,
@@ -188,6 +202,11 @@ impl<T: Talk> Adapter for Run<T> {
             }
             Input::Stderr(line) => self.stderr(&String::from_utf8_lossy(line), out),
             Input::Timer(REST_TIMER) if self.talk.over().is_some() => self.finish(None, None, out),
+            Input::Timer(RETRY_TIMER) if self.retries => {
+                if let Some(fault) = self.talk.gives_up() {
+                    self.finish(Some(Err(fault)), None, out);
+                }
+            }
             Input::Timer(TimerId::CLOSED) => self.closed(out),
             Input::Timer(_) => {}
             Input::Ran { id, stdout } => self.ran(id, stdout, out),
@@ -209,6 +228,7 @@ impl<T: Talk> Run<T> {
             begun: false,
             told: false,
             answers: 0,
+            retries: false,
             last_words: VecDeque::new(),
             stdin: Stdin::default(),
             interrupted: false,
@@ -229,10 +249,11 @@ impl<T: Talk> Run<T> {
 
     /// A tool has run for too long: what goes on in the background is ended, and the rest goes on.
     fn end_background(&mut self, out: &mut Vec<Output>) {
-        if let Some(argv) = self.talk.background() {
+        let pids = self.talk.background();
+        if !pids.is_empty() {
             let words = "a command in the background has run for too long: it is ended";
             out.push(Output::Event(warning(words)));
-            out.push(call(BACKGROUND_CALL, argv));
+            out.push(Output::EndProcesses { pids });
             out.push(Output::Activity(Activity::ToolsInterrupted));
         }
     }
@@ -269,6 +290,7 @@ impl<T: Talk> Run<T> {
                 return;
             }
         };
+        self.retries = false;
         let mut events = Vec::new();
         self.talk.frame(&frame, line, &mut events);
         if let Some(class) = T::retrying(&frame) {
@@ -322,7 +344,19 @@ impl<T: Talk> Run<T> {
         }
         let words = cut(line.to_owned(), limits::MESSAGE_BYTES / LAST_WORDS);
         self.last_words.push_back(words);
-        if let Some(fault) = self.talk.stderr(line) {
+        let fault = self.talk.stderr(line);
+        // Some name it there before their first frame.
+        if let Some(session) = self.talk.session().filter(|_| !self.told) {
+            self.told = true;
+            out.push(Output::Event(running(Some(session))));
+        }
+        if let Some(class) = self.talk.tries_again() {
+            out.push(Output::Activity(Activity::Retrying(class)));
+            if !std::mem::replace(&mut self.retries, true) {
+                wait(RETRY_TIMER, RETRIES, out);
+            }
+        }
+        if let Some(fault) = fault {
             self.finish(Some(Err(fault)), None, out);
         }
     }

@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout};
 use super::Turn;
 use crate::adapter::{Exit, Input, SideId};
 use crate::mcp::Room;
+use crate::processes;
 use crate::spawn::{Child, spawn};
 
 /// Bytes of an answer; a longer one is none.
@@ -143,6 +144,16 @@ impl Turn<'_, '_> {
             .end_by
             .map_or(within, |by| within.min(by - Instant::now()));
         self.beside.start(id, argv, within, self.around.room);
+    }
+
+    /// Ends processes that the CLI says it runs. It may say anything, so others are left alone.
+    pub(super) fn end_processes(&mut self, pids: &[u32]) {
+        for pid in processes::end_below(self.cli, pids) {
+            let words = format!(
+                "process {pid} is none that the agent's program still runs: it is left alone"
+            );
+            self.around.journal.remark(LogLevel::Warn, words);
+        }
     }
 
     /// One has ended.

@@ -7,6 +7,8 @@ mod api;
 #[cfg(test)]
 mod approvals;
 #[cfg(test)]
+mod background;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod custom;

@@ -355,6 +355,7 @@ fn line_of(output: &Output) -> String {
         } => format!("ask {id} {tool} {input}"),
         Output::Withdrawn { id } => format!("withdrawn {id}"),
         Output::Run { id, argv, .. } => format!("run {} {}", id.0, argv.join(" ")),
+        Output::EndProcesses { pids } => format!("end processes {pids:?}"),
         Output::Activity(activity) => format!("activity {activity:?}"),
         Output::Done(result) => format!("done {result:#?}"),
     }

@@ -92,7 +92,7 @@ fn what_runs_in_the_background_for_too_long_is_ended() {
         !idle
             .out
             .iter()
-            .any(|output| matches!(output, Output::Run { .. }))
+            .any(|output| matches!(output, Output::EndProcesses { .. }))
     );
     let mut run = run(&[OPENED, &tool("shellToolCall", GOES_ON)]);
     for _ in 0..2 {
@@ -100,8 +100,9 @@ fn what_runs_in_the_background_for_too_long_is_ended() {
     }
     let calls: Vec<_> = (run.out.iter())
         .filter_map(|output| match output {
-            Output::Run { argv, .. } => Some(argv),
+            Output::EndProcesses { pids } => Some(pids),
             Output::Event(_)
+            | Output::Run { .. }
             | Output::Write(_)
             | Output::CloseStdin
             | Output::SetTimer { .. }
@@ -112,8 +113,7 @@ fn what_runs_in_the_background_for_too_long_is_ended() {
             | Output::Done(_) => None,
         })
         .collect();
-    assert_eq!(calls.len(), 1);
-    assert_eq!(calls[0].last().map(String::as_str), Some("4242"));
+    assert_eq!(calls, [&[4242]]);
     assert!(
         run.out
             .contains(&Output::Activity(Activity::ToolsInterrupted))

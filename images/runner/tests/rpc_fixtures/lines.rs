@@ -1,5 +1,7 @@
 //! The recordings of programs that run one turn per process, and what their adapters do where there is none.
 
+use std::time::Duration;
+
 use protocol::{EventBody, FailureClass as C, Outcome, TokenUsage};
 use runner::adapter::{Activity, Exit, HostCommand, Input, Output, ResumeOutcome, TimerId};
 
@@ -187,7 +189,7 @@ fn an_interrupted_run_is_cancelled_and_goes_on_later() {
             signal: Some(15),
         });
         assert_eq!(result(&out).outcome.class(), Some(C::Cancelled), "{folder}");
-        // copilot names its conversation at the end only.
+        // copilot names at the end only a conversation that it was given no name for.
         assert_eq!(
             result(&out).session.is_some(),
             folder != "copilot",
@@ -302,6 +304,61 @@ fn a_provider_that_keeps_failing_is_given_up() {
     let told = result(&run.out);
     assert_eq!(told.outcome.class(), Some(C::ProviderNetwork));
     assert_eq!(told.session.as_deref(), Some("ses_1"));
+}
+
+/// The line that it then writes, of this conversation.
+fn attempt(session: &str) -> String {
+    format!(
+        r#"timestamp=1 level=ERROR run=1 message="stream error" providerID=p modelID=m session.id={session} small=false agent=build mode=primary error.error="AI_APICallError: 429 Too Many Requests""#
+    )
+}
+
+/// Its log names the conversation before any frame does, and each failure is told to the watchdogs.
+#[test]
+fn a_first_turn_that_only_fails_leaves_its_conversation() {
+    let mut run = run("opencode", None);
+    for _ in 0..6 {
+        // A sub-agent has a conversation of its own.
+        run.give(Input::Stderr(attempt("ses_1").as_bytes()));
+        run.give(Input::Stderr(attempt("ses_2").as_bytes()));
+    }
+    let is = |wanted: &Output| run.out.iter().filter(|output| *output == wanted).count();
+    let named = EventBody::Status {
+        status: "running".to_owned(),
+        session_id: Some("ses_1".to_owned()),
+    };
+    assert_eq!(is(&Output::Event(named)), 1);
+    let again = Activity::Retrying(C::ProviderOverloaded);
+    assert_eq!(is(&Output::Activity(again)), 6);
+    let told = result(&run.out);
+    assert_eq!(told.outcome.class(), Some(C::ProviderOverloaded));
+    assert_eq!(told.session.as_deref(), Some("ses_1"));
+}
+
+/// Three minutes after the first failure without a frame it is given up, however often it has failed.
+#[test]
+fn a_request_that_is_tried_again_has_its_time() {
+    const RETRIES: TimerId = TimerId(1);
+    let timers = |run: &Run| {
+        let set = |out: &&Output| matches!(out, Output::SetTimer { id: RETRIES, .. });
+        run.out.iter().filter(set).count()
+    };
+    let mut run = run("opencode", Some("ses_1"));
+    run.give(Input::Timer(RETRIES));
+    run.give(Input::Stderr(attempt("ses_1").as_bytes()));
+    run.give(Input::Stderr(attempt("ses_1").as_bytes()));
+    let after = Duration::from_secs(180);
+    assert!(run.out.contains(&Output::SetTimer { id: RETRIES, after }));
+    assert_eq!(timers(&run), 1);
+    // It got on, and it may take its time.
+    run.line(r#"{"type":"step_start","sessionID":"ses_1","part":{}}"#);
+    run.give(Input::Timer(RETRIES));
+    assert!(!run.is_done());
+    run.give(Input::Stderr(attempt("ses_1").as_bytes()));
+    assert_eq!(timers(&run), 2);
+    run.give(Input::Timer(RETRIES));
+    let told = result(&run.out);
+    assert_eq!(told.outcome.class(), Some(C::ProviderOverloaded));
 }
 
 /// How often the model is asked is known of these, so none of its answers is guessed.

@@ -21,6 +21,10 @@ pub(super) const DIALECT: Dialect = Dialect {
         ("--workspace", Takes::Value),
     ],
     reads_no_file: true,
+    // Where its tools work. 2.2.2 would take the working directory for that by itself.
+    opening: |launch, params| {
+        params["_meta"] = json!({"qwenpaw.coding_project_dir": launch.cwd});
+    },
     skills: |place| workspaces(place).join("default/skills"),
     skill_list: |place| {
         Some(SkillList {

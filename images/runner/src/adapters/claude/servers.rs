@@ -157,6 +157,7 @@ mod tests {
             | Output::Ask { .. }
             | Output::Withdrawn { .. }
             | Output::Run { .. }
+            | Output::EndProcesses { .. }
             | Output::Activity(_)
             | Output::Done(_) => None,
         });

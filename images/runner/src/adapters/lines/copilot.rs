@@ -5,6 +5,7 @@ mod held;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
+use protocol::programs::Version;
 use protocol::{EventBody, FailureClass, LogLevel, TokenUsage, ToolStatus};
 use serde_json::Value;
 
@@ -23,6 +24,8 @@ use crate::adapters::stores;
 use crate::classify;
 use crate::ledger::UsageFile;
 
+/// The version that was seen to take a name for a new conversation. 1.0.49 had no flag for it.
+const NAMED: Version = Version(1, 0, 102);
 /// Messages and thoughts that are told in pieces; past it a whole one may show once more.
 const IN_PIECES: usize = 4096;
 
@@ -36,6 +39,7 @@ pub(in crate::adapters) const COPILOT: Cli = Cli {
     launch: |launch| {
         let copilot = Copilot {
             names: Names::of(launch, KEPT),
+            named: named(launch).map(str::to_owned),
             ..Copilot::default()
         };
         let run = Run::new(copilot, launch.resume.clone());
@@ -65,6 +69,14 @@ const RESERVED: &Reserved = &[
     ("--acp", Takes::Nothing),
 ];
 
+/// The name of a new conversation, where it can be given one. Otherwise it tells it at its end.
+fn named(launch: &Launch) -> Option<&str> {
+    let takes_one = launch.resume.is_none() && launch.version >= Some(NAMED);
+    let name = launch.new_session.as_str();
+    // It refuses any other name.
+    (takes_one && stores::is_uuid(name)).then_some(name)
+}
+
 fn command_line(launch: &Launch) -> CommandLine {
     let gated = !launch.tools.is_empty();
     let (excluded, available) = held::names(launch);
@@ -92,6 +104,8 @@ fn command_line(launch: &Launch) -> CommandLine {
     // Without the sign between them the flag would ask which.
     let resume = launch.resume.as_ref().map(|id| format!("--resume={id}"));
     args.extend(resume.as_deref());
+    let named = named(launch).map(|name| format!("--session-id={name}"));
+    args.extend(named.as_deref());
     let reserved = match gated {
         true => [RESERVED, GATED].concat(),
         false => RESERVED.to_vec(),
@@ -177,6 +191,8 @@ fn tokens(usage: &Value) -> TokenUsage {
 /// What it said.
 #[derive(Default)]
 struct Copilot {
+    /// The name of the new conversation, until it has begun.
+    named: Option<String>,
     session: Option<String>,
     calls: Calls,
     /// Whether it keeps to its tools.
@@ -201,6 +217,9 @@ impl Talk for Copilot {
 
     fn frame(&mut self, frame: &Value, line: &str, events: &mut Vec<EventBody>) {
         let data = frame.get("data").unwrap_or(&Value::Null);
+        if let Some(named) = self.named.take() {
+            self.session = Some(named);
+        }
         match text(frame, "type") {
             "session.start" => self.opened(text(data, "sessionId")),
             "assistant.message_delta" => {

@@ -20,8 +20,6 @@ use crate::classify;
 const SUFFIX: &str = "ToolCall";
 /// Commands in the background that are kept in mind.
 const BACKGROUND: usize = 64;
-/// Ends processes, with those that they began; some lead no group.
-const END: &str = r#"for pid; do kill -KILL -- "-$pid" || kill -KILL "$pid"; done"#;
 /// What it writes to both of its pipes may name the pipe first.
 const PIPES: [&str; 2] = ["stdout", "stderr"];
 
@@ -90,7 +88,7 @@ struct Cursor {
     steps: TokenUsage,
     answers: u32,
     /// Processes of commands that go on in the background.
-    background: Vec<u64>,
+    background: Vec<u32>,
     /// The failure that it told last.
     error: Option<String>,
     /// Its last frame.
@@ -207,11 +205,8 @@ impl Talk for Cursor {
     }
 
     /// It would wait for them for ever, and keep its result back.
-    fn background(&mut self) -> Option<Vec<String>> {
-        let pids = std::mem::take(&mut self.background);
-        let words = ["sh", "-c", END, "sh"].map(str::to_owned);
-        let pids: Vec<_> = pids.iter().map(u64::to_string).collect();
-        (!pids.is_empty()).then(|| words.into_iter().chain(pids).collect())
+    fn background(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.background)
     }
 
     fn usage(&mut self) -> BTreeMap<String, TokenUsage> {
@@ -356,11 +351,12 @@ fn call_of(frame: &Value) -> Option<(&str, &Value)> {
 }
 
 /// The process of a shell's command that goes on. Words that say so elsewhere do not count.
-fn background(tool: &str, result: &Value) -> Option<u64> {
+fn background(tool: &str, result: &Value) -> Option<u32> {
     let goes_on = tool == "shell" && flag(result, "isBackground");
     let success = result.get("success").filter(|_| goes_on)?;
     // One is the pod's first process, and none is a group of ours.
-    success.get("pid")?.as_u64().filter(|pid| *pid > 1)
+    let pid = u32::try_from(success.get("pid")?.as_u64()?).ok();
+    pid.filter(|pid| *pid > 1)
 }
 
 /// How a tool ended, and what it gave.

@@ -36,6 +36,9 @@ const SERVICE_LADDER: Ladder = Ladder {
 /// Failed calls of the model without any progress after which it would go on trying for ever.
 const ATTEMPTS: u32 = 6;
 
+/// The name of a conversation is no longer.
+const SESSION_BYTES: usize = 64;
+
 /// Of a turn whose end its program did not tell.
 const NOT_TOLD: &str = "opencode ended without telling the end of its last step; its service says that the turn is done. The \
                         tokens of that step are not counted";
@@ -201,6 +204,10 @@ pub(super) struct Opencode<N> {
     answers: u32,
     /// Failed calls of the model since it last said something.
     attempts: u32,
+    /// The failure of the last one, until it was told.
+    again: Option<FailureClass>,
+    /// What it was, in its words.
+    failure: String,
     /// What does the work, of the second version.
     service: Option<Service>,
 }
@@ -248,20 +255,24 @@ impl<N: Named> Talk for Opencode<N> {
 
     fn stderr(&mut self, line: &str) -> Option<Fault> {
         let counts = line.contains("message=\"stream error\"") && line.contains("small=false");
-        if !counts {
+        if !counts || !self.is_ours(line) {
             return None;
         }
-        self.attempts += 1;
+        self.attempts = self.attempts.saturating_add(1);
         let words = line
             .split_once("error.error=")
             .map_or(line, |(_, words)| words);
-        (self.attempts == ATTEMPTS).then(|| {
-            let class = classify::classify_or(words, FailureClass::ProviderNetwork);
-            Fault::new(
-                class,
-                format!("the provider failed {ATTEMPTS} times: {words}"),
-            )
-        })
+        words.clone_into(&mut self.failure);
+        self.again = Some(self.class_of_failure());
+        (self.attempts == ATTEMPTS).then(|| self.given_up())
+    }
+
+    fn tries_again(&mut self) -> Option<FailureClass> {
+        self.again.take()
+    }
+
+    fn gives_up(&mut self) -> Option<Fault> {
+        (self.attempts > 0).then(|| self.given_up())
     }
 
     fn session(&self) -> Option<&str> {
@@ -337,6 +348,36 @@ impl<N: Named> Opencode<N> {
             asked: launch.resume.clone(),
             ..Self::default()
         }
+    }
+
+    /// A line of the log that names our conversation, or none. It may be named there before the first frame; those of
+    /// sub-agents have names of their own.
+    fn is_ours(&mut self, line: &str) -> bool {
+        let Some((_, rest)) = line.split_once(" session.id=") else {
+            return true;
+        };
+        let named = rest.split_ascii_whitespace().next().unwrap_or_default();
+        match self.session.as_deref().or(self.asked.as_deref()) {
+            Some(ours) => named == ours,
+            None => {
+                let is_one = named.starts_with("ses_") && named.len() <= SESSION_BYTES;
+                self.session = is_one.then(|| named.to_owned());
+                is_one
+            }
+        }
+    }
+
+    fn class_of_failure(&self) -> FailureClass {
+        classify::classify_or(&self.failure, FailureClass::ProviderNetwork)
+    }
+
+    fn given_up(&self) -> Fault {
+        let (attempts, words) = (self.attempts, &self.failure);
+        let times = if attempts == 1 { "time" } else { "times" };
+        Fault::new(
+            self.class_of_failure(),
+            format!("the provider failed {attempts} {times}, and nothing came of it: {words}"),
+        )
     }
 
     fn said(&mut self, words: &str, events: &mut Vec<EventBody>) {

@@ -1,8 +1,9 @@
 //! Command lines of the family.
 
+use protocol::EventBody;
 use protocol::programs::Version;
 
-use crate::adapter::Launch;
+use crate::adapter::{Exit, Input, Launch, Output};
 use crate::adapters;
 use crate::testing::{launch, words};
 
@@ -73,6 +74,53 @@ fn a_flag_is_sent_to_those_that_know_it() {
         (Some(Version(2, 0, 18)), "--dangerously-skip-permissions"),
     ] {
         assert_eq!(grants(version).as_deref(), Some(flag), "{version:?}");
+    }
+}
+
+/// Else it names it at its end, and a turn that is cut short leaves none.
+#[test]
+fn copilot_is_given_the_name_of_a_new_conversation_where_it_takes_one() {
+    const NEW: &str = "0195c1f0-1111-7abc-8def-0123456789ab";
+    let said = |version, new: &str, resume: Option<&str>| {
+        let asked = Launch {
+            version,
+            new_session: new.to_owned(),
+            resume: resume.map(str::to_owned),
+            ..launch()
+        };
+        let (line, mut adapter) = adapters::find("copilot").unwrap().launch(&asked);
+        let given = line.argv.contains(&format!("--session-id={new}"));
+        let mut out = Vec::new();
+        adapter.handle(Input::Started, &mut out);
+        let told = |out: &[Output]| {
+            let named = |output: &Output| {
+                let Output::Event(EventBody::Status { session_id, .. }) = output else {
+                    return None;
+                };
+                session_id.clone()
+            };
+            out.iter().find_map(named)
+        };
+        assert_eq!(told(&out), None, "it may not even begin");
+        adapter.handle(Input::Stdout(br#"{"type":"user.message"}"#), &mut out);
+        let exit = Exit {
+            code: None,
+            signal: Some(15),
+        };
+        let early = told(&out);
+        adapter.handle(Input::Exited(exit), &mut out);
+        let Some(Output::Done(result)) = out.last() else {
+            panic!("{out:?}");
+        };
+        assert_eq!(early, result.session);
+        (given, early)
+    };
+    let (known, named) = (Some(Version(1, 0, 102)), Some(NEW.to_owned()));
+    assert_eq!(said(known, NEW, None), (true, named));
+    let asked = Some("s".to_owned());
+    assert_eq!(said(known, NEW, Some("s")), (false, asked));
+    for (version, new) in [(None, NEW), (Some(Version(1, 0, 49)), NEW), (known, "1")] {
+        assert_eq!(said(version, new, None), (false, None));
     }
 }
 
