@@ -502,6 +502,7 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                 Output::Ask { .. }
                 | Output::Withdrawn { .. }
                 | Output::Run { .. }
+                | Output::EndProcesses { .. }
                 | Output::Activity(_) => {}
                 Output::Done(result) => return Ok(Some(result)),
             }
