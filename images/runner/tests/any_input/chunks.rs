@@ -9,11 +9,8 @@ use runner::adapter::Input;
 use runner::lines::{Line, Lines};
 use tokio::io::{AsyncRead, ReadBuf};
 
-use crate::corpus;
-use crate::replay::{Case, Run, shown};
-
-/// Bytes of a stream that is cut at each of its bytes: what has to be read grows with its square.
-const STREAM_BYTES: usize = 40_000;
+use crate::replay::{Case, Run};
+use crate::{check, corpus};
 
 /// Gives its bytes in two pieces.
 struct Cut<'a> {
@@ -46,62 +43,59 @@ async fn lines_of(pieces: [&[u8]; 2]) -> Vec<Vec<u8>> {
     }
 }
 
-fn events(case: &Case, lines: &[Vec<u8>]) -> String {
-    let mut run = Run::of(case);
-    for line in lines {
-        match std::str::from_utf8(line) {
-            Ok(line) => run.line(line),
-            Err(_) => run.give(Input::Stdout(line)),
+/// What is cut at each of its bytes: a whole short run of each provider.
+const CUT: &str = "text";
+
+/// The sample of each provider, half of them on each of two threads: each cut is a run of its own.
+fn for_each_sample(test: impl Fn(&'static str, Case) + Sync) {
+    let (some, others): (Vec<_>, Vec<_>) = ids()
+        .into_iter()
+        .enumerate()
+        .partition(|(at, _)| at % 2 == 0);
+    std::thread::scope(|scope| {
+        for half in [some, others] {
+            scope.spawn(|| {
+                for (_, provider) in half {
+                    test(provider, corpus::recording(provider, CUT));
+                }
+            });
         }
-    }
-    shown(&run.end(case.exit()))
+    });
 }
 
-/// Each recording with a tool is cut at every byte, within a character too, and what comes of it is the same.
-#[tokio::test]
-async fn a_stream_may_be_cut_at_every_byte() {
-    for provider in ids() {
-        let recordings = corpus::recordings(provider);
-        let of_a_tool = recordings.iter().find(|case| case.name == "shell");
-        let Some(case) = of_a_tool.or(recordings.first()) else {
-            continue;
-        };
+/// Each sample is cut in two at every byte, within a character too: its lines are the same, and with them what comes of it.
+#[test]
+fn a_stream_may_be_cut_at_every_byte() {
+    for_each_sample(|provider, case| {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.expect("a runtime");
         let mut stream = case.stdout().join("\n").into_bytes();
         stream.extend("\n{\"odd\": \"é漢🦀\"}\n".as_bytes());
-        let whole = lines_of([&stream, &[]]).await;
-        let told = events(case, &whole);
-        // A long one is cut within its end, where the tool and the answer are.
-        let from = stream.len().saturating_sub(STREAM_BYTES / 10);
-        for cut in from..stream.len() {
+        let whole = runtime.block_on(lines_of([&stream, &[]]));
+        let written: Vec<_> = stream.split(|byte| *byte == b'\n').collect();
+        assert_eq!(whole, written[..written.len() - 1], "{provider}");
+        for cut in 0..=stream.len() {
             let (first, second) = stream.split_at(cut);
-            let lines = lines_of([first, second]).await;
+            let lines = runtime.block_on(lines_of([first, second]));
             assert_eq!(lines, whole, "{provider} cut at {cut}");
         }
-        assert_eq!(events(case, &lines_of([&[], &stream]).await), told);
-    }
+    });
 }
 
-/// A stream that ends within a line, at every byte of it: what is left is a line, and the run has its one result.
+/// Each sample ends at every byte of it: what is left is a line, and the run has its one result.
 #[test]
 fn every_byte_may_be_the_last() {
-    for provider in ids() {
-        let recordings = corpus::recordings(provider);
-        let Some(case) = recordings.iter().find(|case| case.name == "shell") else {
-            continue;
-        };
+    for_each_sample(|_, case| {
         let lines = case.stdout();
-        let bytes: usize = lines.iter().map(String::len).sum();
-        // All of them would be the square of it.
-        let step = (bytes / 300).max(1);
         for (at, line) in lines.iter().enumerate() {
-            for cut in (0..line.len()).step_by(step) {
-                let mut run = Run::of(case);
+            for cut in 0..=line.len() {
+                let mut run = Run::of(&case);
                 for line in &lines[..at] {
                     run.line(line);
                 }
                 run.give(Input::Stdout(&line.as_bytes()[..cut]));
-                run.end(case.exit());
+                check(&run.end(case.exit()));
             }
         }
-    }
+    });
 }

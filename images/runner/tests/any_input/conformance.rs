@@ -1,6 +1,9 @@
 //! What holds for every provider before it is started.
 
-use protocol::providers::ids;
+use std::fs;
+use std::path::Path;
+
+use protocol::{programs, providers::ids};
 use runner::adapter::{CommandLine, Launch};
 use runner::adapters;
 
@@ -77,4 +80,34 @@ fn a_session_that_looks_like_a_flag_sets_none() {
             );
         }
     }
+}
+
+/// What is published of these is driven otherwise: with it alone a Runtime of the provider would not work.
+const DRIVEN_OTHERWISE: &[&str] = &["dsh"];
+
+/// Whoever lacks a program that can be had is told what installs it: of the version that the tests install.
+#[test]
+fn what_the_tests_install_can_be_put_into_an_image() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let files = |folder: &Path| fs::read_dir(folder).expect("the folder is there");
+    let mut asked = 0;
+    for file in files(&tests).chain(files(&tests.join("more_clis"))) {
+        let path = file.expect("an entry").path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let provider = name
+            .and_then(|name| name.strip_prefix("install-")?.strip_suffix(".sh"))
+            .and_then(|name| ids().into_iter().find(|id| *id == name));
+        let Some(provider) = provider.filter(|id| !DRIVEN_OTHERWISE.contains(id)) else {
+            continue;
+        };
+        let script = fs::read_to_string(&path).expect("a script");
+        let version = script
+            .split_once("_VERSION:-")
+            .and_then(|(_, rest)| Some(rest.split_once('}')?.0))
+            .expect("it names its version");
+        let line = programs::of(provider).install.unwrap_or_default();
+        assert!(line.contains(version), "{provider} {version}: {line:?}");
+        asked += 1;
+    }
+    assert!(asked > 15, "{asked} programs");
 }

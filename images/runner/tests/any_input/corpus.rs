@@ -8,14 +8,18 @@ use crate::replay::{Case, folder, recorded};
 const LINE_BYTES: usize = 16 * 1024;
 /// Recordings of one provider that are gone through.
 const RECORDINGS: usize = 12;
-/// Those whose recordings stand in for a provider without any of its own: between them all families are there.
-const STAND_INS: &[&str] = &["kimi", "claude", "codex", "pi", "opencode", "copilot"];
 
-/// The folders of recordings of a provider: its own, and those of its other versions; or that of its stand-in.
+/// The folders of recordings of a provider: its own, and those of its other versions; or that of its stand-in; or, of those
+/// that are known by no name, those of programs of their family.
 fn folders(provider: &'static str) -> Vec<&'static str> {
     let others: &[&str] = match provider {
         "pi" => &["pi-0.73"],
         "opencode" => &["stand-ins/opencode-2"],
+        "acp" => &["acp-opencode", "acp-qwen", "acp-claude-code", "acp-codex"],
+        "custom-stream-json" => &["claude", "codebuddy"],
+        "custom-app-server" => &["codex"],
+        "custom-rpc" => &["pi", "pi-0.73"],
+        "custom-json-lines" => &["opencode", "stand-ins/codearts"],
         _ => &[],
     };
     let own = [provider].into_iter().chain(others.iter().copied());
@@ -44,15 +48,11 @@ fn recordings_in(provider: &'static str, name: &'static str) -> Vec<Case> {
     cases.filter(|case| !case.stdout().is_empty()).collect()
 }
 
-/// Recordings for a provider, its own where it has some. Those with a tool first.
+/// Recordings for a provider, of its own family all of them. Those with a tool first.
 pub(crate) fn recordings(provider: &'static str) -> Vec<Case> {
-    let own = folders(provider);
-    let names = if own.is_empty() {
-        STAND_INS.to_vec()
-    } else {
-        own
-    };
-    let mut all: Vec<_> = names
+    let folders = folders(provider);
+    assert!(!folders.is_empty(), "{provider} has no recordings");
+    let mut all: Vec<_> = folders
         .into_iter()
         .flat_map(|name| recordings_in(provider, name))
         .collect();
@@ -66,6 +66,13 @@ pub(crate) fn recordings(provider: &'static str) -> Vec<Case> {
     all.sort_by_key(usual);
     all.truncate(RECORDINGS);
     all
+}
+
+/// The recording of this name that comes first.
+pub(crate) fn recording(provider: &'static str, name: &str) -> Case {
+    let mut all = recordings(provider).into_iter();
+    let found = all.find(|case| case.name == name);
+    found.unwrap_or_else(|| panic!("{provider} has no recording {name}"))
 }
 
 /// Lines of a provider's own, and lines of all others.
