@@ -97,7 +97,7 @@ class Scenarios:
             return name, {"text": "There is no scenario %s." % name}
         turns = self.by_name[name]["turns"] if script is None else dictated(script, words)
         if not request.get("tools") and any(turn.get("tools") for turn in turns):
-            return name, {"text": self.side_text}
+            return name, {"text": self.side_text, "side": True}
         for turn in turns[:-1]:
             if results == 0:
                 return name, turn

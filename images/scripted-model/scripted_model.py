@@ -4,7 +4,8 @@
 It speaks the Anthropic Messages API (`POST …/v1/messages`, `…/count_tokens`, `GET …/v1/models`), the OpenAI Responses API
 (`POST …/v1/responses`), Chat Completions (`POST …/v1/chat/completions`) and Gemini's (`POST …/models/M:generateContent`,
 `:streamGenerateContent`). `GET /__log` gives back every request so far, credentials masked, so that a test can assert what the
-CLI sent; with `--asked FILE` the name of each scenario is added to that file as it is asked for. Standard library only.
+CLI sent; with `--asked FILE` the name of each scenario is added to that file as it is asked for, but not of side requests.
+Standard library only.
 """
 import argparse
 import json
@@ -106,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
         scenario, turn = self.scenarios.turn(request)
         # Written down before the answer, so that a client that is killed leaves its request.
         number = self.log.add(self, request, scenario)
-        if self.asked:
+        if self.asked and not turn.get("side"):
             with open(self.asked, "a", encoding="utf-8") as file:
                 file.write("%s\n" % scenario)
         time.sleep(turn.get("delay_ms", 0) / 1000)

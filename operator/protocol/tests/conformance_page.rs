@@ -13,11 +13,15 @@ const END: &str = "<!-- end of generated -->\n";
 /// What stands above a column, for each scenario that is asked of all.
 const COLUMNS: &[(&str, &str)] = &[
     ("it_answers", "text, session, tokens"),
-    ("it_thinks_before_it_answers", "thinking"),
+    ("it_thinks_before_it_answers", "runner: thinking"),
     ("it_uses_a_tool", "tool"),
     (
         "tools_are_told_one_by_one_and_every_token_counts",
         "runner: two tools, one that fails, tokens of three requests",
+    ),
+    (
+        "its_model_is_asked_so_often_as_it_may_be",
+        "runner: `maxTurns`, questions counted",
     ),
     (
         "a_second_process_goes_on_with_the_conversation",
@@ -32,12 +36,12 @@ const COLUMNS: &[(&str, &str)] = &[
         "runner: one fresh start with notice",
     ),
     (
-        "failures_of_the_provider_have_their_class",
-        "401, 404, 429, 500, 529",
+        "what_the_provider_refuses_has_its_class",
+        "runner: 401, 404, overflow",
     ),
     (
-        "what_the_provider_refuses_has_its_class",
-        "runner: 401, overflow",
+        "a_provider_that_cannot_now_has_its_class",
+        "runner: 429, 500, 529",
     ),
     ("a_spent_quota_has_its_class", "runner: quota"),
     (
@@ -70,9 +74,11 @@ const COLUMNS: &[(&str, &str)] = &[
         "new_instructions_reach_a_conversation_that_goes_on",
         "runner: instructions that are new to a conversation",
     ),
-    ("its_skills_are_known_to_it", "skill"),
     ("its_skills_reach_the_model", "runner: skill"),
-    ("a_tool_of_an_mcp_server_is_called", "MCP server called"),
+    (
+        "a_tool_of_an_mcp_server_is_called",
+        "runner: MCP server called",
+    ),
     (
         "flags_of_ours_are_left_out",
         "runner: flags of ours filtered",
@@ -87,7 +93,7 @@ const COLUMNS: &[(&str, &str)] = &[
     ),
     (
         "a_remark_reaches_the_model_in_the_same_turn",
-        "remark in the same turn",
+        "runner: remark in the same turn",
     ),
     ("the_model_is_told_how_much_to_think", "thinking level"),
 ];

@@ -195,31 +195,6 @@ async fn a_stop_and_a_term_end_it_in_the_midst_of_a_command() {
     }
 }
 
-/// Claude Code counts itself, Codex is counted by the runner.
-#[tokio::test]
-async fn the_model_is_asked_so_often_as_it_may_be() {
-    let model = Model::start();
-    for real in installed() {
-        for (turns, wanted) in [(1, Some(FailureClass::IterationLimit)), (2, None)] {
-            let pod = model.pod();
-            let mut task = real.task(&model, "[scenario:shell] go");
-            task.options.max_turns = Some(turns);
-            let api = Api::serve(task).await;
-            let ended = pod.run(&api).await;
-            let told = api.told();
-            let [result] = &told.results[..] else {
-                panic!("{:?}", told.results);
-            };
-            assert_eq!(result.outcome.class(), wanted, "{}", ended.log);
-            let named = |event: &&protocol::Event| {
-                format!("{:?}", event.body).to_lowercase().contains("turns")
-            };
-            let events = told.events.iter().filter(named).count();
-            assert_eq!(events, usize::from(wanted.is_some()), "{:#?}", told.events);
-        }
-    }
-}
-
 /// A command that runs for longer than a tool may is ended by itself, and the turn goes on.
 #[tokio::test]
 async fn a_tool_that_runs_for_too_long_is_ended_and_the_turn_goes_on() {

@@ -35,16 +35,30 @@ const THINKS: Cli = Cli {
 // It is given no servers of MCP.
 scenarios!(CODEBUDDY:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
-    failures_of_the_provider_have_their_class
-    its_skills_are_known_to_it
 );
 scenarios!(THINKS: the_model_is_told_how_much_to_think);
-through_the_runner!(CODEBUDDY);
+through_the_runner!(CODEBUDDY:
+    it_thinks_before_it_answers
+    tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_lost_conversation_begins_anew_and_the_agent_is_told
+    its_context_file_reaches_the_model
+    new_instructions_reach_a_conversation_that_goes_on
+    its_skills_reach_the_model
+    flags_of_ours_are_left_out
+    a_stop_in_its_answer_leaves_nothing_in_time
+    a_stop_in_its_tool_leaves_nothing_in_time
+    after_a_term_the_conversation_goes_on
+    a_provider_that_hangs_is_noticed
+    a_broken_stream_is_survived_or_told
+    what_the_provider_refuses_has_its_class
+    a_provider_that_cannot_now_has_its_class
+    a_spent_quota_has_its_class
+);
 asked_for!(CODEBUDDY);
 gated!(CODEBUDDY);

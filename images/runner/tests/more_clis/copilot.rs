@@ -3,7 +3,6 @@
 use crate::gated::gated;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
-use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 const COPILOT: Cli = Cli {
@@ -25,21 +24,16 @@ const COPILOT: Cli = Cli {
     acp: false,
 };
 
-// It names its conversation at the end, so a first turn that is interrupted leaves none.
 scenarios!(COPILOT:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
-    failures_of_the_provider_have_their_class
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
 );
 scenarios!(COPILOT: the_model_is_told_how_much_to_think);
 through_the_runner!(COPILOT);
-counted!(COPILOT);
 gated!(COPILOT:
     a_tool_that_is_denied_does_nothing
     a_tool_that_is_not_named_does_nothing

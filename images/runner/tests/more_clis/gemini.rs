@@ -39,19 +39,28 @@ const HELD: Cli = Cli {
     ..GEMINI
 };
 
-// It tries a provider that fails again for minutes; its recordings show the classes. A tool that runs when it is
+/// A provider that fails is not asked again; otherwise it is for minutes.
+const ASKS_ONCE: Cli = Cli {
+    files: &[(
+        ".gemini/settings.json",
+        r#"{"security":{"auth":{"selectedType":"gemini-api-key"}},"model":{"name":"gemini-2.5-flash"},"general":{"maxAttempts":1,"enableAutoUpdate":false,"sessionRetention":{"enabled":false}},"privacy":{"usageStatisticsEnabled":false}}"#,
+    )],
+    ..GEMINI
+};
+
+// A tool that runs when it is
 // interrupted it lets come to its end, so the rest of the ladder has to end it.
 scenarios!(GEMINI:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_while_it_answers
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(GEMINI:
+    it_thinks_before_it_answers
     tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_tool_of_an_mcp_server_is_called
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
     new_instructions_reach_a_conversation_that_goes_on
@@ -62,6 +71,10 @@ through_the_runner!(GEMINI:
     a_provider_that_hangs_is_noticed
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
+);
+through_the_runner!(ASKS_ONCE:
+    a_provider_that_cannot_now_has_its_class
+    a_spent_quota_has_its_class
 );
 asked_for!(GEMINI);
 gated!(HELD:

@@ -29,16 +29,12 @@ const HERMES: Cli = Cli {
 // Interrupted, it lets an answer and a tool come to their end, so the rest of the ladder has to end it.
 scenarios!(HERMES:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
-    failures_of_the_provider_have_their_class
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
-    a_remark_reaches_the_model_in_the_same_turn
 );
 through_the_runner!(HERMES);
+through_the_runner!(HERMES: a_remark_reaches_the_model_in_the_same_turn);
 gated!(HERMES);
 gated!(HERMES: what_it_changes_meanwhile_undoes_nothing);
 

@@ -1,7 +1,8 @@
 //! Kimi Code.
 
 use crate::gated::gated;
-use crate::lab::Cli;
+use crate::lab::{Cli, with_lab};
+use crate::question;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
@@ -72,21 +73,46 @@ const HELD: Cli = Cli {
     ..KIMI
 };
 
-// It tries a provider that fails again for minutes; its recordings show the classes.
+/// A provider that fails is not asked again; otherwise it is for minutes.
+const ASKS_ONCE: Cli = Cli {
+    files: &[(
+        ".kimi-code/config.toml",
+        r#"
+default_model = "scripted"
+telemetry = false
+
+[loop_control]
+max_attempts_per_step = 1
+
+[providers.scripted]
+type = "openai"
+base_url = "http://127.0.0.1:8080/v1"
+api_key = "any"
+
+[models.scripted]
+provider = "scripted"
+model = "scripted-1"
+max_context_size = 128000
+"#,
+    )],
+    ..KIMI
+};
+
 scenarios!(KIMI:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
-    a_tool_of_an_mcp_server_is_called
-    its_skills_are_known_to_it
 );
+through_the_runner!(ASKS_ONCE: a_provider_that_cannot_now_has_its_class);
 scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(KIMI:
+    it_thinks_before_it_answers
     tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_tool_of_an_mcp_server_is_called
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
     new_instructions_reach_a_conversation_that_goes_on
@@ -111,3 +137,8 @@ gated!(HELD:
     what_its_file_tools_write_undoes_nothing
     what_it_is_given_is_there_all_the_same
 );
+
+#[test]
+fn a_question_is_refused_and_the_turn_goes_on() -> anyhow::Result<()> {
+    with_lab(KIMI, question::a_question_is_refused_and_the_turn_goes_on)
+}

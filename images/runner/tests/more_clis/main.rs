@@ -10,6 +10,7 @@ mod api;
 mod catalog;
 mod codebuddy;
 mod copilot;
+mod dsh;
 #[cfg(test)]
 #[path = "../real/family.rs"]
 mod family;
@@ -18,9 +19,14 @@ mod family;
 #[path = "../real/gated.rs"]
 mod gated;
 mod gemini;
+#[cfg(test)]
+#[path = "../real/given.rs"]
+mod given;
 mod hermes;
 #[path = "../real/inside.rs"]
 mod inside;
+#[path = "../real/installed.rs"]
+mod installed;
 mod kimi;
 #[path = "../real/lab.rs"]
 mod lab;
@@ -31,7 +37,12 @@ mod opencode;
 #[expect(dead_code, reason = "the tests in `life` use the rest of it")]
 #[path = "../life/pod.rs"]
 mod pod;
+#[cfg(test)]
+#[path = "../real/provider.rs"]
+mod provider;
 mod qoder;
+#[cfg(test)]
+mod question;
 mod qwen;
 mod qwenpaw;
 mod reasonix;
@@ -39,6 +50,8 @@ mod reasonix;
 mod record;
 #[path = "../real/scenarios.rs"]
 mod scenarios;
+#[path = "../real/stop.rs"]
+mod stop;
 #[cfg(test)]
 #[path = "../real/turns.rs"]
 mod turns;

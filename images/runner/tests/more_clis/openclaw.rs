@@ -1,8 +1,11 @@
 //! `OpenClaw`. It tells of no tool, names no conversation of its own and takes its time, so it is asked for less.
 
-use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
 use protocol::{FailureClass, Outcome};
-use runner::adapter::ResumeOutcome;
+use runner::adapter::{Launch, ResumeOutcome};
 
 use crate::lab::{Cli, Lab, with_lab, word};
 use crate::scenarios::scenarios;
@@ -41,10 +44,32 @@ fn a_second_process_goes_on_with_the_conversation() -> Result<()> {
     with_lab(OPENCLAW, goes_on)
 }
 
+fn git(folder: &Path, words: &[&str]) -> Result<String> {
+    let mut git = Command::new("git");
+    let output = git.args(words).current_dir(folder).output()?;
+    ensure!(
+        output.status.success(),
+        "git {words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 fn goes_on(lab: &Lab) -> Result<()> {
     let word = word()?;
-    let first = lab.say(&format!("[scenario:text] Remember the word {word}."), None)?;
+    let mut work = PathBuf::new();
+    let beside_a_checkout = |launch: &mut Launch| {
+        work.clone_from(&launch.cwd);
+        let made = git(&launch.cwd, &["init", "--quiet", "checkout"]);
+        assert_eq!(made.expect("git runs"), "");
+    };
+    let message = format!("[scenario:text] Remember the word {word}.");
+    let first = lab.run_with(beside_a_checkout, &message, None, |_| None)?;
     assert_eq!(first.result.output, "Hello from the scripted model.");
+    // What it writes of itself is in no checkout.
+    assert!(work.join("SOUL.md").is_file());
+    let checkout = work.join("checkout");
+    assert_eq!(git(&checkout, &["status", "--porcelain"])?, "");
     let usage = first.result.usage["scripted-1"];
     assert_eq!(
         (usage.input, usage.output, usage.cache_read),
@@ -62,9 +87,16 @@ fn goes_on(lab: &Lab) -> Result<()> {
 #[test]
 fn it_uses_a_tool() -> Result<()> {
     with_lab(OPENCLAW, |lab| {
-        let told = lab.say("[scenario:shell] go", None)?;
+        // It tells nothing of its tools: what this one read in the working directory is in the model's next request.
+        let word = word()?;
+        let text = format!("Remember the word {word}.");
+        let in_its_place = |launch: &mut Launch| {
+            let file = launch.cwd.join("word.txt");
+            assert!(std::fs::write(&file, &text).is_ok(), "{}", file.display());
+        };
+        let told = lab.run_with(in_its_place, "[scenario:where] go", None, |_| None)?;
         assert_eq!(told.result.outcome, Outcome::Succeeded);
-        assert_eq!(told.result.output, "The command printed scripted-42.");
+        assert_eq!(told.result.output, format!("The word was {word}."));
         Ok(())
     })
 }

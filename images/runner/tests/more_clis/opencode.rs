@@ -4,7 +4,6 @@ use crate::catalog::asked_for;
 use crate::family::family;
 use crate::lab::Cli;
 use crate::scenarios::scenarios;
-use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 /// The provider is given in the program's own file.
@@ -27,17 +26,12 @@ const OPENCODE: Cli = Cli {
 // It tells of a tool once that has ended, so none can be interrupted as soon as it is seen.
 scenarios!(OPENCODE:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_while_it_answers
-    failures_of_the_provider_have_their_class
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
 );
 scenarios!(OPENCODE: the_model_is_told_how_much_to_think);
 through_the_runner!(OPENCODE);
-counted!(OPENCODE);
 asked_for!(OPENCODE);
 family!(OPENCODE as "custom-json-lines");

@@ -39,17 +39,16 @@ const QWENPAW: Cli = Cli {
 // It takes a conversation of any name as one that it knows, and it ends an answer that hangs by itself, after 30 s.
 scenarios!(QWENPAW:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
-    failures_of_the_provider_have_their_class
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
 );
 through_the_runner!(QWENPAW:
+    it_thinks_before_it_answers
     tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_tool_of_an_mcp_server_is_called
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
     new_instructions_reach_a_conversation_that_goes_on
@@ -60,5 +59,6 @@ through_the_runner!(QWENPAW:
     after_a_term_the_conversation_goes_on
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
+    a_provider_that_cannot_now_has_its_class
     a_spent_quota_has_its_class
 );

@@ -1,6 +1,7 @@
 //! Reasonix.
 
-use crate::lab::Cli;
+use crate::lab::{Cli, with_lab};
+use crate::question;
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
@@ -55,19 +56,18 @@ supported_efforts = ["low", "high"]
 // It tries a provider that fails again for minutes; its recordings show the classes.
 scenarios!(REASONIX:
     it_answers
-    it_thinks_before_it_answers
     it_uses_a_tool
     a_second_process_goes_on_with_the_conversation
     an_unknown_session_is_rejected_with_evidence
     it_can_be_interrupted_in_a_tool_and_resumed
     it_can_be_interrupted_while_it_answers
-    its_skills_are_known_to_it
-    a_tool_of_an_mcp_server_is_called
-    a_remark_reaches_the_model_in_the_same_turn
 );
 scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(REASONIX:
+    it_thinks_before_it_answers
     tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_tool_of_an_mcp_server_is_called
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
     new_instructions_reach_a_conversation_that_goes_on
@@ -81,3 +81,12 @@ through_the_runner!(REASONIX:
     what_the_provider_refuses_has_its_class
     a_spent_quota_has_its_class
 );
+through_the_runner!(REASONIX: a_remark_reaches_the_model_in_the_same_turn);
+
+#[test]
+fn a_question_is_refused_and_the_turn_goes_on() -> anyhow::Result<()> {
+    with_lab(
+        REASONIX,
+        question::a_question_is_refused_and_the_turn_goes_on,
+    )
+}

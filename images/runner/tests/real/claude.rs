@@ -32,6 +32,7 @@ pub(crate) const ENV: &[(&str, &str)] = &[
 
 scenarios!(CLAUDE);
 through_the_runner!(CLAUDE);
+through_the_runner!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn);
 // What an agent left is in `life`.
 gated!(CLAUDE:
     a_tool_that_is_denied_does_nothing
@@ -42,7 +43,7 @@ gated!(CLAUDE:
 );
 family!(CLAUDE as "custom-stream-json");
 asked_for!(CLAUDE);
-scenarios!(CLAUDE: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
+scenarios!(CLAUDE: the_model_is_told_how_much_to_think);
 
 /// The rewrite arrives in time though the first message follows `initialize` at once.
 #[test]

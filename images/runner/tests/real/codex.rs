@@ -30,8 +30,9 @@ const CODEX: Cli = Cli {
 };
 
 scenarios!(CODEX);
-scenarios!(CODEX: a_remark_reaches_the_model_in_the_same_turn the_model_is_told_how_much_to_think);
+scenarios!(CODEX: the_model_is_told_how_much_to_think);
 through_the_runner!(CODEX);
+through_the_runner!(CODEX: a_remark_reaches_the_model_in_the_same_turn);
 family!(CODEX as "custom-app-server");
 asked_for!(CODEX);
 gated!(CODEX);

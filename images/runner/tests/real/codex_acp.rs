@@ -43,7 +43,10 @@ const THINKS: Cli = Cli {
 scenarios!(CODEX_ACP);
 scenarios!(THINKS: the_model_is_told_how_much_to_think);
 through_the_runner!(CODEX_ACP:
+    it_thinks_before_it_answers
     tools_are_told_one_by_one_and_every_token_counts
+    its_model_is_asked_so_often_as_it_may_be
+    a_tool_of_an_mcp_server_is_called
     a_lost_conversation_begins_anew_and_the_agent_is_told
     its_context_file_reaches_the_model
     new_instructions_reach_a_conversation_that_goes_on
@@ -54,6 +57,7 @@ through_the_runner!(CODEX_ACP:
     a_provider_that_hangs_is_noticed
     a_broken_stream_is_survived_or_told
     what_the_provider_refuses_has_its_class
+    a_provider_that_cannot_now_has_its_class
     a_spent_quota_has_its_class
 );
 family!(CODEX_ACP as "acp");

@@ -27,6 +27,8 @@ pub(crate) use family;
 fn nameless(lab: &Lab, driver: &str, prompt: &str, resume: Option<&str>) -> Package {
     let mut package = task(lab, prompt);
     driver.clone_into(&mut package.runtime.provider);
+    // Nobody asks it.
+    package.runtime.version = None;
     package.session.has_past = resume.is_some();
     package.session.resume = resume.map(|id| ProviderSession {
         provider: driver.to_owned(),

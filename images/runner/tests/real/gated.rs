@@ -13,9 +13,9 @@ use protocol::{EventBody, FailureClass, Outcome, Package, ToolStatus};
 use rustix::process::Signal;
 
 use crate::api::{Api, Told, said};
+use crate::given;
 use crate::lab::{Lab, word};
 use crate::pod::{Ended, Pod};
-use crate::scenarios;
 use crate::whole::{answer, now, pod, resuming, run, task};
 
 /// One test for each scenario, of a program that is held to all that is said.
@@ -141,21 +141,15 @@ pub(crate) fn a_tool_that_is_denied_stays_so_when_it_goes_on(lab: &Lab) -> Resul
 /// One of an MCP server, which answers where it is not denied.
 pub(crate) fn a_tool_of_a_server_that_is_denied_does_nothing(lab: &Lab) -> Result<()> {
     for (denied, answers) in [("nothing", true), ("mcp__words__word", false)] {
-        let (word, mut written) = (word()?, Ok(()));
-        let told = lab.run_with(
-            |launch| {
-                // As the runner leaves it; some are told of it.
-                written = std::fs::write(launch.cwd.join("CLAUDE.md"), "");
-                launch.mcp = Some(scenarios::words(scenarios::over_stdio(&word)));
-                launch.tools.deny = words(&[denied]);
-            },
-            "[scenario:mcp] Which word is it?",
-            None,
-            |_| None,
-        )?;
-        written?;
+        let word = word()?;
+        let mut package = given::over_stdio(lab, &word);
+        package.agent.tools = Some(ToolPolicy {
+            deny: words(&[denied]),
+            ..ToolPolicy::default()
+        });
         let said = if answers { &word } else { "nothing" };
-        assert_eq!(told.result.output, format!("The server said {said}."));
+        let output = answer(&pod(lab)?, package)?;
+        ensure!(output == format!("The server said {said}."), "{output}");
     }
     Ok(())
 }

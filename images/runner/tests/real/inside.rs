@@ -13,6 +13,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 impl Cli {
+    /// The provider by which it is driven: there is none of its own for what dsh speaks as it is published.
+    pub(crate) fn driver(self) -> &'static str {
+        match self.id {
+            "dsh" => "acp",
+            own => own,
+        }
+    }
+
     /// How the program counts these tokens: input, output, from the cache.
     pub(crate) fn counted(self, (input, output, cached): (u64, u64, u64)) -> (u64, u64, u64) {
         match self.id {
@@ -65,8 +73,13 @@ impl Lab {
 
     /// True once the model was asked for an answer of this scenario.
     pub(crate) fn asked(&self, scenario: &str) -> Result<bool> {
+        Ok(self.questions(scenario)? > 0)
+    }
+
+    /// How often the model was asked for an answer of this scenario. Titles and summaries do not count.
+    pub(crate) fn questions(&self, scenario: &str) -> Result<usize> {
         let asked = std::fs::read_to_string(self.asked_file())?;
-        Ok(asked.lines().any(|line| line == scenario))
+        Ok(asked.lines().filter(|line| *line == scenario).count())
     }
 
     /// Waits until something is so; nothing tells when it changes.

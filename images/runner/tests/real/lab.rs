@@ -12,12 +12,13 @@ use anyhow::{Context as _, Result, bail, ensure};
 use protocol::{EventBody, FailureClass, ToolStatus};
 use runner::adapter::{
     Adapter, AdapterResult, CommandLine, Exit, HostCommand, Input, Launch, Output, Place, Provider,
-    SkillList, TimerId,
+    TimerId,
 };
 use runner::ledger::Count;
 use runner::{adapters, launch_files};
 
 use crate::record::Record;
+use crate::stop::stop;
 
 /// No run takes this long, on a busy machine neither.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -66,8 +67,6 @@ pub(crate) struct Lab {
 
 /// What came of one run.
 pub(crate) struct Told {
-    /// What became of remarks.
-    pub(crate) steered: Vec<(String, Result<(), String>)>,
     /// Everything for the timeline.
     pub(crate) events: Vec<EventBody>,
     /// The one result.
@@ -125,7 +124,7 @@ fn program(id: &str) -> Result<PathBuf> {
 
 impl Cli {
     fn provider(self) -> Result<&'static dyn Provider> {
-        adapters::find(self.id).context("there is no adapter")
+        adapters::find(self.driver()).context("there is no adapter")
     }
 }
 
@@ -198,11 +197,6 @@ impl Lab {
             .unwrap_or_default()
     }
 
-    /// Where the program looks for skills, and keeps which are switched on, as the adapter says.
-    pub(crate) fn skills(&self) -> Result<(PathBuf, Option<SkillList>)> {
-        self.at(|provider, place| (provider.skills(place), provider.skill_list(place)))
-    }
-
     fn at<T>(&self, ask: impl FnOnce(&dyn Provider, &Place<'_>) -> T) -> Result<T> {
         let place = Place {
             home: &self.folder.path().join("home"),
@@ -237,7 +231,8 @@ impl Lab {
             home: self.folder.path().join("home"),
             root: true,
             resume: resume.map(str::to_owned),
-            new_session: word()?,
+            new_session: uuid::Uuid::now_v7().to_string(),
+            version: self.version(),
             message: message.to_owned(),
             private: self.folder.path().join("private"),
             ..Launch::default()
@@ -256,9 +251,9 @@ impl Lab {
             record,
             adapter,
             stops_by_signal: self.cli.provider()?.ladder().interrupt.is_zero(),
+            term: self.cli.provider()?.ladder().term,
             watch,
             timers: BTreeMap::new(),
-            steered: Vec::new(),
             events: Vec::new(),
             began: Instant::now(),
         }
@@ -422,9 +417,10 @@ struct Drive<W> {
     adapter: Box<dyn Adapter>,
     /// Its protocol knows no interrupt.
     stops_by_signal: bool,
+    /// From TERM to KILL.
+    term: Duration,
     watch: W,
     timers: BTreeMap<TimerId, Instant>,
-    steered: Vec<(String, Result<(), String>)>,
     events: Vec<EventBody>,
     began: Instant,
 }
@@ -467,7 +463,6 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
             };
             if let Some(result) = result {
                 return Ok(Told {
-                    steered: self.steered,
                     events: self.events,
                     result,
                     took: self.began.elapsed(),
@@ -498,8 +493,8 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                 Output::SetTimer { id, after } => {
                     self.timers.insert(id, Instant::now() + after);
                 }
-                Output::Steered { id, taken } => self.steered.push((id, taken)),
-                Output::Ask { .. }
+                Output::Steered { .. }
+                | Output::Ask { .. }
                 | Output::Withdrawn { .. }
                 | Output::Run { .. }
                 | Output::EndProcesses { .. }
@@ -512,8 +507,7 @@ impl<W: FnMut(&EventBody) -> Option<HostCommand<'static>>> Drive<W> {
                 return Ok(Some(result));
             }
             if self.stops_by_signal {
-                // The runner would ask it to end first; to be killed is harder.
-                self.process.child.kill()?;
+                stop(&mut self.process.child, self.term)?;
             }
         }
         Ok(None)
@@ -574,18 +568,6 @@ impl Told {
             }
         });
         words.collect()
-    }
-
-    /// Its thoughts, together.
-    pub(crate) fn thinking(&self) -> String {
-        let thoughts = self.events.iter().map(|event| {
-            if let EventBody::Thinking { content } = event {
-                content.as_str()
-            } else {
-                ""
-            }
-        });
-        thoughts.collect()
     }
 }
 

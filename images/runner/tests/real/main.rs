@@ -17,15 +17,21 @@ mod codex_acp;
 mod family;
 #[expect(dead_code, reason = "the tests in `more_clis` use the rest of it")]
 mod gated;
+#[cfg(test)]
+mod given;
 mod inside;
+mod installed;
 mod lab;
 mod pi;
 #[cfg(test)]
 #[expect(dead_code, reason = "the tests in `life` use the rest of it")]
 #[path = "../life/pod.rs"]
 mod pod;
+#[cfg(test)]
+mod provider;
 mod record;
 mod scenarios;
+mod stop;
 #[cfg(test)]
 mod turns;
 #[cfg(test)]

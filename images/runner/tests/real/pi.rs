@@ -1,11 +1,12 @@
 //! pi.
 
+use protocol::programs::Version;
+
 use crate::catalog::asked_for;
 use crate::family::family;
 use crate::gated::gated;
-use crate::lab::Cli;
+use crate::lab::{Cli, with_lab};
 use crate::scenarios::scenarios;
-use crate::turns::counted;
 use crate::whole::through_the_runner;
 
 /// The provider, as its file has it.
@@ -30,9 +31,32 @@ const PI: Cli = Cli {
 
 scenarios!(PI);
 scenarios!(PI: the_model_is_told_how_much_to_think);
-scenarios!(PI: a_remark_reaches_the_model_in_the_same_turn);
 through_the_runner!(PI);
-counted!(PI);
+through_the_runner!(PI: a_remark_reaches_the_model_in_the_same_turn);
 family!(PI as "custom-rpc");
 asked_for!(PI);
 gated!(PI);
+
+/// What a repository sets for it counts as for whoever works there, where its version is known.
+#[test]
+fn a_repository_sets_what_it_is_told() -> anyhow::Result<()> {
+    with_lab(PI, |lab| {
+        for (version, answer) in [
+            (None, "I do not know of any word."),
+            (Some(Version(1, 6, 0)), "The word was ours."),
+        ] {
+            let in_repository = |launch: &mut runner::adapter::Launch| {
+                launch.version = version;
+                let folder = launch.cwd.join(".pi");
+                std::fs::create_dir_all(&folder).expect("a folder of the repository");
+                let words = "Remember the word ours";
+                std::fs::write(folder.join("APPEND_SYSTEM.md"), words).expect("a file of it");
+            };
+            let told = lab.run_with(in_repository, "[scenario:skill] Which word?", None, |_| {
+                None
+            })?;
+            assert_eq!(told.result.output, answer, "{version:?}");
+        }
+        Ok(())
+    })
+}

@@ -1,14 +1,13 @@
 //! What every real program has to do. Its file makes tests of them with [`scenarios!`].
 
-use std::time::Duration;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use protocol::{EventBody, FailureClass, Outcome, ToolStatus, providers};
+use anyhow::{Context as _, Result, bail};
+use protocol::{EventBody, FailureClass, Outcome, ToolStatus};
 use runner::adapter::{HostCommand, ResumeOutcome};
-use runner::mcp::{At, McpServer, McpServers, Values};
-use runner::skills;
 
-use crate::lab::{Lab, tools, word};
+use crate::lab::{Lab, word};
 use crate::whole::heard;
 
 /// One test for each scenario, of this program.
@@ -16,15 +15,11 @@ macro_rules! scenarios {
     ($cli:ident) => {
         $crate::scenarios::scenarios!($cli:
             it_answers
-            it_thinks_before_it_answers
             it_uses_a_tool
             a_second_process_goes_on_with_the_conversation
             an_unknown_session_is_rejected_with_evidence
             it_can_be_interrupted_in_a_tool_and_resumed
             it_can_be_interrupted_while_it_answers
-            failures_of_the_provider_have_their_class
-            its_skills_are_known_to_it
-            a_tool_of_an_mcp_server_is_called
         );
     };
     ($cli:ident: $($scenario:ident)*) => {
@@ -78,48 +73,25 @@ pub(crate) fn it_answers(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn it_thinks_before_it_answers(lab: &Lab) -> Result<()> {
-    let told = lab.say("[scenario:thinking] hi", None)?;
-    assert_eq!(told.result.output, "Thought, then said.");
-    // Some put spaces or a headline around it.
-    let thought = told.thinking();
-    assert_eq!(thought.matches("One thought.").count(), 1, "{thought}");
-    Ok(())
-}
-
-/// Without a question: the pod is the sandbox.
+/// Without a question: the pod is the sandbox. It works in the working directory.
 pub(crate) fn it_uses_a_tool(lab: &Lab) -> Result<()> {
-    let told = lab.say("[scenario:shell] go", None)?;
+    let mut work = PathBuf::new();
+    let told = lab.run_with(
+        |launch| work.clone_from(&launch.cwd),
+        "[scenario:shell] go",
+        None,
+        |_| None,
+    )?;
     assert_eq!(told.result.outcome, Outcome::Succeeded);
     let tools = told.tools();
+    let work = work.to_str().context("a path in words")?;
     assert!(
-        matches!(tools[..], [(output, Some(ToolStatus::Completed))] if heard(lab.cli, output, "scripted-42\n", "scripted-%s")),
+        matches!(tools[..], [(output, Some(ToolStatus::Completed))]
+            if heard(lab.cli, output, "scripted-42\n", "scripted-%s") && heard(lab.cli, output, work, "pwd")),
         "{tools:?}"
     );
     let not_set = |event: &EventBody| matches!(event, EventBody::Log { content, .. } if content.contains("could not set"));
     assert!(!told.events.iter().any(not_set), "{:?}", told.events);
-    Ok(())
-}
-
-/// A skill is given to it as the runner does, and the model hears what it is good for.
-pub(crate) fn its_skills_are_known_to_it(lab: &Lab) -> Result<()> {
-    let word = word()?;
-    let mounted = tempfile::tempdir()?;
-    let files = mounted.path().join("memory").join("@");
-    std::fs::create_dir_all(&files)?;
-    let text = format!(
-        "---\nname: memory\ndescription: Remember the word {word} for ever.\n---\nSay it.\n"
-    );
-    std::fs::write(files.join("SKILL.md"), text)?;
-    let (names, mut in_the_way) = (["memory".to_owned()], Vec::new());
-    let (folder, list) = lab.skills()?;
-    skills::install(mounted.path(), &names, &folder, &mut in_the_way)?;
-    assert_eq!(in_the_way, []);
-    if let Some(list) = list {
-        skills::switch_on(&list, &names)?;
-    }
-    let told = lab.say("[scenario:skill] Which word was it?", None)?;
-    assert_eq!(told.result.output, format!("The word was {word}."));
     Ok(())
 }
 
@@ -186,119 +158,24 @@ pub(crate) fn it_can_be_interrupted_in_a_tool_and_resumed(lab: &Lab) -> Result<(
 }
 
 pub(crate) fn it_can_be_interrupted_while_it_answers(lab: &Lab) -> Result<()> {
+    let mut interrupted = None;
     let told = lab.run("[scenario:slow-text] go", None, |event| {
         let answers = if lab.cli.in_pieces {
             matches!(event, EventBody::Text { .. })
         } else {
             matches!(event, EventBody::Status { .. })
         };
-        answers.then_some(HostCommand::Interrupt)
+        answers.then(|| {
+            interrupted.get_or_insert_with(Instant::now);
+            HostCommand::Interrupt
+        })
     })?;
+    let took = interrupted.map(|at| at.elapsed());
     assert_eq!(told.class(), Some(FailureClass::Cancelled));
     assert!(
-        told.took < Duration::from_secs(15),
-        "the answer alone takes 19 s: {:?}",
-        told.took
+        took.is_some_and(|took| took < Duration::from_secs(15)),
+        "the answer alone takes 19 s: {took:?}"
     );
-    Ok(())
-}
-
-pub(crate) fn failures_of_the_provider_have_their_class(lab: &Lab) -> Result<()> {
-    for (scenario, class) in [
-        ("http-401", FailureClass::ProviderAuth),
-        ("http-529", FailureClass::ProviderOverloaded),
-        ("http-404", FailureClass::ModelNotFound),
-        ("http-429", FailureClass::ProviderOverloaded),
-        ("http-500", FailureClass::ProviderServerError),
-    ] {
-        let told = lab.say(&format!("[scenario:{scenario}] hi"), None)?;
-        assert_eq!(
-            told.class(),
-            Some(class),
-            "{scenario}: {:?} {:#?}",
-            told.result,
-            told.events
-        );
-        assert_eq!(told.result.output, "", "{scenario}");
-        let failure = |event: &EventBody| matches!(event, EventBody::Error { .. });
-        assert!(
-            lab.cli.acp || told.events.iter().any(failure),
-            "{scenario} is told: {:#?}",
-            told.events
-        );
-    }
-    Ok(())
-}
-
-/// The server's secret comes back from its tool, over stdio and over HTTP.
-/// The server of words, as a program that knows this one.
-pub(crate) fn over_stdio(word: &str) -> At {
-    At::Program {
-        command: "python3".to_owned(),
-        args: vec![tools()],
-        env: Values(vec![("TOKEN".to_owned(), word.to_owned())]),
-    }
-}
-
-/// The same as the only server.
-pub(crate) fn words(at: At) -> McpServers {
-    McpServers(vec![McpServer {
-        name: "words".to_owned(),
-        required: true,
-        at,
-    }])
-}
-
-pub(crate) fn a_tool_of_an_mcp_server_is_called(lab: &Lab) -> Result<()> {
-    const PORT: &str = "8081";
-    let _server = lab.serve_tools(PORT)?;
-    let over_http = |word: &str| At::Address {
-        sse: false,
-        url: format!("http://127.0.0.1:{PORT}/mcp"),
-        headers: Values(vec![("Authorization".to_owned(), format!("Bearer {word}"))]),
-    };
-    let mut called = false;
-    for at in [&over_stdio as &dyn Fn(&str) -> At, &over_http] {
-        let word = word()?;
-        let servers = words(at(&word));
-        let facts = providers::facts(lab.cli.id).context("it is driven")?;
-        let kind = servers.0[0].kind();
-        if !facts.mcp.takes(kind) {
-            continue;
-        }
-        let told = lab.run_with(
-            |launch| launch.mcp = Some(servers),
-            "[scenario:mcp] Which word is it?",
-            None,
-            |_| None,
-        )?;
-        let wanted = format!("The server said {word}.");
-        assert_eq!(told.result.output, wanted, "{kind:?} {:#?}", told.events);
-        called = true;
-    }
-    ensure!(called, "it can be given none");
-    Ok(())
-}
-
-/// Said while a tool runs, it stands in the next request to the model.
-pub(crate) fn a_remark_reaches_the_model_in_the_same_turn(lab: &Lab) -> Result<()> {
-    const REMARK: HostCommand<'static> = HostCommand::Steer {
-        id: "r1",
-        text: "A person adds: steer-maple",
-    };
-    let mut said = false;
-    let told = lab.run("[scenario:steer] go", None, |event| {
-        let works = matches!(event, EventBody::ToolUse { .. });
-        (works && !std::mem::replace(&mut said, works)).then_some(REMARK)
-    })?;
-    assert_eq!(
-        told.result.outcome,
-        Outcome::Succeeded,
-        "{:#?}",
-        told.events
-    );
-    assert_eq!(told.result.output, "A person said maple.");
-    assert_eq!(told.steered, [("r1".to_owned(), Ok(()))]);
     Ok(())
 }
 

@@ -9,14 +9,26 @@ use runner::stop;
 use rustix::process::Signal;
 
 use crate::api::{Api, Told, said};
+pub(crate) use crate::given::{
+    a_remark_reaches_the_model_in_the_same_turn, a_tool_of_an_mcp_server_is_called,
+};
 use crate::lab::{Cli, Lab, word};
 use crate::pod::{self, Ended, Pod};
+pub(crate) use crate::provider::{
+    a_broken_stream_is_survived_or_told, a_provider_that_cannot_now_has_its_class,
+    a_provider_that_hangs_is_noticed, a_spent_quota_has_its_class,
+    what_the_provider_refuses_has_its_class,
+};
+pub(crate) use crate::turns::its_model_is_asked_so_often_as_it_may_be;
 
 /// One test for each scenario, of this program.
 macro_rules! through_the_runner {
     ($cli:ident) => {
         $crate::whole::through_the_runner!($cli:
+            it_thinks_before_it_answers
             tools_are_told_one_by_one_and_every_token_counts
+            its_model_is_asked_so_often_as_it_may_be
+            a_tool_of_an_mcp_server_is_called
             a_lost_conversation_begins_anew_and_the_agent_is_told
             its_context_file_reaches_the_model
             new_instructions_reach_a_conversation_that_goes_on
@@ -28,6 +40,7 @@ macro_rules! through_the_runner {
             a_provider_that_hangs_is_noticed
             a_broken_stream_is_survived_or_told
             what_the_provider_refuses_has_its_class
+            a_provider_that_cannot_now_has_its_class
             a_spent_quota_has_its_class
         );
     };
@@ -41,14 +54,6 @@ macro_rules! through_the_runner {
     };
 }
 pub(crate) use through_the_runner;
-
-/// How long a program may be silent here: longer than it takes to its first request on a busy machine.
-fn quiet(cli: Cli) -> u32 {
-    match cli.id {
-        "openclaw" | "hermes" | "qwenpaw" => 60,
-        _ => 20,
-    }
-}
 
 /// A flag that the adapter keeps for itself, with a value that would break the run, where it has one.
 fn reserved(cli: Cli) -> Option<&'static [&'static str]> {
@@ -84,9 +89,10 @@ pub(crate) fn pod(lab: &Lab) -> Result<Pod> {
 
 pub(crate) fn task(lab: &Lab, prompt: &str) -> Package {
     let mut package = pod::package_of(lab.inside(), prompt);
-    lab.cli.id.clone_into(&mut package.runtime.provider);
+    lab.cli.driver().clone_into(&mut package.runtime.provider);
     package.runtime.args = lab.cli.args.iter().map(ToString::to_string).collect();
     package.agent.model = None;
+    package.runtime.version = lab.version().map(|version| version.to_string());
     package.timeouts.task_seconds = 120;
     package
 }
@@ -96,7 +102,7 @@ pub(crate) fn resuming(lab: &Lab, prompt: &str, id: &str) -> Package {
     let mut package = task(lab, prompt);
     package.session.has_past = true;
     package.session.resume = Some(ProviderSession {
-        provider: lab.cli.id.to_owned(),
+        provider: lab.cli.driver().to_owned(),
         id: id.to_owned(),
     });
     package
@@ -142,6 +148,29 @@ pub(crate) fn heard(cli: Cli, output: &str, word: &str, command: &str) -> bool {
             .any(|words| output.contains(words))
     };
     output.contains(word) || (loses && lost())
+}
+
+pub(crate) fn it_thinks_before_it_answers(lab: &Lab) -> Result<()> {
+    let (told, ended) = run(&pod(lab)?, task(lab, "[scenario:thinking] hi"))?;
+    let shown = || format!("{}\n{}", said(&told.events), ended.log);
+    ensure!(
+        told.results[0].output == "Thought, then said.",
+        "{}",
+        shown()
+    );
+    let thoughts = told.events.iter().map(|event| match &event.body {
+        EventBody::Thinking { content } => content.as_str(),
+        EventBody::Text { .. }
+        | EventBody::ToolUse { .. }
+        | EventBody::ToolResult { .. }
+        | EventBody::Status { .. }
+        | EventBody::Error { .. }
+        | EventBody::Log { .. } => "",
+    });
+    let thought: String = thoughts.collect();
+    // Some put spaces or a headline around it.
+    ensure!(thought.matches("One thought.").count() == 1, "{}", shown());
+    Ok(())
 }
 
 /// Two tools in one answer, one that fails in the next, and the end: what was asked of the model is what is counted.
@@ -301,8 +330,9 @@ fn stopped(lab: &Lab, prompt: &str, begun: impl Fn(&Lab, &Told) -> Result<bool>)
             said(&told.events),
             ended.log
         );
+        // KILL comes at the end of the budget, and a busy machine looks late.
         assert!(
-            gone < stop::budget(grace) + Duration::from_secs(1),
+            gone < stop::budget(grace) + Duration::from_secs(10),
             "gone after {gone:?} of {grace} s"
         );
         Ok(())
@@ -322,7 +352,7 @@ pub(crate) fn a_stop_in_its_tool_leaves_nothing_in_time(lab: &Lab) -> Result<()>
 }
 
 /// True while the command of the scripted tool runs. omp runs such a command in its own process.
-fn in_its_tool(lab: &Lab, told: &Told) -> Result<bool> {
+pub(crate) fn in_its_tool(lab: &Lab, told: &Told) -> Result<bool> {
     let begun = |event: &protocol::Event| matches!(event.body, EventBody::ToolUse { .. });
     let told = lab.cli.id == "omp" && told.events.iter().any(begun);
     Ok(told || lab.at_work()?.iter().any(|name| name == "tail"))
@@ -361,62 +391,5 @@ pub(crate) fn after_a_term_the_conversation_goes_on(lab: &Lab) -> Result<()> {
     })?;
     let next = resuming(lab, "[scenario:recall] Which word was it?", &session.id);
     assert_eq!(answer(&pod, next)?, format!("The word was {word}."));
-    Ok(())
-}
-
-/// The model stops in the middle of its answer and never goes on.
-pub(crate) fn a_provider_that_hangs_is_noticed(lab: &Lab) -> Result<()> {
-    let mut package = task(lab, "[scenario:hang] go");
-    package.timeouts.idle_seconds = quiet(lab.cli);
-    let (told, ended) = run(&pod(lab)?, package)?;
-    assert!(lab.asked("hang")?);
-    let class = told.results[0].outcome.class();
-    assert_eq!(
-        class,
-        Some(FailureClass::IdleTimeout),
-        "{:?}\n{}",
-        told.results,
-        ended.log
-    );
-    assert!(lab.at_work()?.is_empty(), "{:?}", lab.at_work()?);
-    Ok(())
-}
-
-/// The connection breaks in the middle of an answer: it is asked for again, or the run fails for it. Half an answer is none.
-pub(crate) fn a_broken_stream_is_survived_or_told(lab: &Lab) -> Result<()> {
-    let (told, ended) = run(&pod(lab)?, task(lab, "[scenario:broken-stream] go"))?;
-    let result = &told.results[0];
-    let whole = "This answer comes whole when it is asked for again.";
-    let survived = result.outcome == Outcome::Succeeded && result.output.ends_with(whole);
-    assert!(
-        survived || result.outcome.class() == Some(FailureClass::ProviderNetwork),
-        "{result:?}\n{}\n{}",
-        said(&told.events),
-        ended.log
-    );
-    Ok(())
-}
-
-pub(crate) fn what_the_provider_refuses_has_its_class(lab: &Lab) -> Result<()> {
-    refused(lab, "http-401", FailureClass::ProviderAuth)?;
-    refused(lab, "overflow", FailureClass::ContextOverflow)
-}
-
-pub(crate) fn a_spent_quota_has_its_class(lab: &Lab) -> Result<()> {
-    refused(lab, "http-quota", FailureClass::ProviderQuota)
-}
-
-fn refused(lab: &Lab, scenario: &str, class: FailureClass) -> Result<()> {
-    let package = task(lab, &format!("[scenario:{scenario}] hi"));
-    let (told, ended) = run(&pod(lab)?, package)?;
-    let result = &told.results[0];
-    assert_eq!(
-        result.outcome.class(),
-        Some(class),
-        "{scenario}: {result:?}\n{}\n{}",
-        said(&told.events),
-        ended.log
-    );
-    assert_eq!(result.output, "", "{scenario}");
     Ok(())
 }
