@@ -210,10 +210,13 @@ const RULES: &[(FailureClass, &[Sign])] = &[
     ),
 ];
 
+/// What Qwen Code adds to each refusal for a rate: a guess of its own, which its provider did not say.
+const GUESS: &str = "possible quota limitations in place";
+
 /// The class that the words of a failure show; [`FailureClass::Unknown`] when they show none.
 #[must_use]
 pub fn classify(text: &str) -> FailureClass {
-    let text = plain(text);
+    let text = plain(text).replace(GUESS, "");
     let shows = |sign: &Sign| match sign {
         Words(words) => words.iter().all(|word| text.contains(word)),
         Status(codes) => codes.iter().any(|code| has_status(&text, code)),
@@ -394,6 +397,14 @@ mod tests {
             (
                 "status 429 … Resource has been exhausted (e.g. check quota).",
                 C::ProviderOverloaded,
+            ),
+            (
+                "[API Error: 429 {\"type\":\"error\",\"error\":{\"type\":\"rate_limit_error\"}}]\nPossible quota limitations in place or slow response times detected. Please wait and try again later.",
+                C::ProviderOverloaded,
+            ),
+            (
+                "[API Error: 429 You exceeded your current quota.]\nPossible quota limitations in place or slow response times detected.",
+                C::ProviderQuota,
             ),
             ("Stopped: terminated", C::CliCrashed),
             (
