@@ -57,6 +57,13 @@ pub(super) const DIALECT: Dialect = Dialect {
     },
     asks,
     files: hooks,
+    // It tells of a hook that refuses as if the agent had said it.
+    is_notice: |update| {
+        let words = update
+            .get("content")
+            .map_or("", |content| text(content, "text"));
+        words.trim_start().starts_with("[warning] hook [")
+    },
     steers: Steers::Named(META),
     only_known_ends: true,
     usage: Scope::Notice,
@@ -104,6 +111,14 @@ mod tests {
     use super::super::command_line;
     use super::*;
     use crate::testing::launch;
+
+    #[test]
+    fn what_it_says_of_a_hook_is_not_the_agents() {
+        let chunk = |words: &str| json!({"content": {"type": "text", "text": words}});
+        let told = "\n\n[warning] hook [project/PreToolUse] exit 2 \u{2014} block";
+        assert!((DIALECT.is_notice)(&chunk(told)));
+        assert!(!(DIALECT.is_notice)(&chunk("[warning] of the agent")));
+    }
 
     #[test]
     fn its_question_is_refused_by_a_hook_where_there_are_no_other_settings() {
