@@ -257,6 +257,10 @@ async fn claim(ctx: &Context, seen: &Seen, kin: &Kin, session: &AgentSession) ->
 
 /// Whether the claim of this UID is there to stay. Before it is given up the apiserver is asked: a lost label
 /// must not cost a conversation.
+///
+/// One whose deletion the watch has not told of yet is believed: to ask would cost each later turn a request, and what
+/// is deleted between the answer and the pod would be believed all the same. Such a pod gets no node, so that its
+/// attempt ends after `scheduleSeconds`, and the next turn has a new volume.
 async fn is_there(ctx: &Context, namespace: &str, name: &str, uid: &str) -> Result<bool, Error> {
     let is_it = |claim: &PersistentVolumeClaim| {
         claim.uid().as_deref() == Some(uid) && claim.metadata.deletion_timestamp.is_none()

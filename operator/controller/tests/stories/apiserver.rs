@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
@@ -13,7 +12,11 @@ use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode};
 use kube::client::Body;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+
+use crate::answer::{Answer, Watcher};
+
+/// Kinds that an operator watches.
+const WATCHED: usize = 14;
 
 /// Resource, namespace (empty for none), name.
 type Place = (String, String, String);
@@ -54,7 +57,7 @@ struct State {
     objects: BTreeMap<Place, Value>,
     /// Every change: version, resource, event.
     history: Vec<(u64, String, Value)>,
-    watchers: Vec<(String, Option<String>, mpsc::UnboundedSender<Bytes>)>,
+    watchers: Vec<Watcher>,
     asked: Vec<Asked>,
     refusals: Vec<(String, u16, String)>,
     is_away: bool,
@@ -93,6 +96,14 @@ impl ApiServer {
         }
     }
 
+    /// Whether the operator has taken in every change there was. One that cannot ask knows what it can.
+    pub(crate) fn has_told(&self) -> bool {
+        let mut state = self.lock();
+        state.watchers.retain(Watcher::is_there);
+        let all = state.watchers.len() >= WATCHED;
+        state.is_away || (all && state.watchers.iter().all(Watcher::knows_all))
+    }
+
     pub(crate) fn forget_asked(&self) {
         self.lock().asked.clear();
     }
@@ -128,18 +139,41 @@ impl ApiServer {
     ) {
         let mut state = self.lock();
         let place = place(resource, namespace, name);
-        let old = state
-            .objects
-            .get(&place)
-            .cloned()
-            .unwrap_or_else(|| panic!("no {resource} {name}"));
+        let old = state.objects.get(&place).cloned();
+        let old = old.unwrap_or_else(|| panic!("no {resource} {name}"));
+        self.change(&mut state, place, &old, change);
+    }
+
+    /// Changes a pod that may be gone by now, or another one of its name.
+    pub(crate) fn edit_pod(&self, pod: &Value, change: impl FnOnce(&mut Value)) {
+        let mut state = self.lock();
+        if let Some((place, old)) = same(&state, "pods", pod) {
+            self.change(&mut state, place, &old, change);
+        }
+    }
+
+    /// Removes a pod that may be gone by now, or another one of its name.
+    pub(crate) fn remove_pod(&self, pod: &Value) {
+        let mut state = self.lock();
+        if let Some((place, _)) = same(&state, "pods", pod) {
+            self.do_remove(&mut state, &place);
+        }
+    }
+
+    fn change(
+        &self,
+        state: &mut State,
+        place: Place,
+        old: &Value,
+        change: impl FnOnce(&mut Value),
+    ) {
         let mut new = old.clone();
         change(&mut new);
         if new["spec"] != old["spec"] && old["metadata"]["generation"].is_i64() {
             new["metadata"]["generation"] =
                 json!(old["metadata"]["generation"].as_i64().unwrap() + 1);
         }
-        self.put(&mut state, place, &old, new);
+        self.put(state, place, old, new);
     }
 
     /// Deletes an object, gracefully where it is a pod that runs.
@@ -186,9 +220,10 @@ impl ApiServer {
             .history
             .push((state.version, resource.to_owned(), event.clone()));
         let line = Bytes::from(format!("{event}\n"));
-        state.watchers.retain(|(of, selector, to)| {
-            let wanted = of == resource && selects(selector.as_deref(), object);
-            !wanted || to.send(line.clone()).is_ok()
+        state.watchers.retain_mut(|watcher| {
+            let wanted =
+                watcher.resource == resource && selects(watcher.selector.as_deref(), object);
+            !wanted || watcher.tell(line.clone())
         });
     }
 
@@ -386,17 +421,17 @@ impl ApiServer {
                 .get("resourceVersion")
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(0);
-            let (to, from) = mpsc::unbounded_channel();
+            let (mut watcher, answer) = Watcher::new(resource, selector);
             for (version, of, event) in &state.history {
                 if *version > since
                     && of == resource
-                    && selects(selector.as_deref(), &event["object"])
+                    && selects(watcher.selector.as_deref(), &event["object"])
                 {
-                    let _ = to.send(Bytes::from(format!("{event}\n")));
+                    watcher.tell(Bytes::from(format!("{event}\n")));
                 }
             }
-            state.watchers.push((resource.to_owned(), selector, to));
-            return Response::new(Answer::Stream(from));
+            state.watchers.push(watcher);
+            return Response::new(answer);
         }
         let wanted = |((of, _, _), object): &(&Place, &Value)| {
             of == resource && selects(selector.as_deref(), object)
@@ -450,6 +485,18 @@ impl Target {
 
 fn place(resource: &str, namespace: &str, name: &str) -> Place {
     (resource.to_owned(), namespace.to_owned(), name.to_owned())
+}
+
+/// Where this object is and how it is now, if it is still there.
+fn same(state: &State, resource: &str, object: &Value) -> Option<(Place, Value)> {
+    let meta = &object["metadata"];
+    let place = place(
+        resource,
+        meta["namespace"].as_str()?,
+        meta["name"].as_str()?,
+    );
+    let now = state.objects.get(&place)?.clone();
+    (now["metadata"]["uid"] == meta["uid"]).then_some((place, now))
 }
 
 fn not_found() -> (StatusCode, String) {
@@ -511,31 +558,6 @@ fn merge(target: &mut Value, patch: &Value) {
             target.remove(key);
         } else {
             merge(target.entry(key).or_insert(Value::Null), value);
-        }
-    }
-}
-
-/// A body: whole, or a stream of watch events.
-pub(crate) enum Answer {
-    Whole(Option<Bytes>),
-    Stream(mpsc::UnboundedReceiver<Bytes>),
-}
-
-impl http_body::Body for Answer {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Whole(bytes) => {
-                Poll::Ready(bytes.take().map(|bytes| Ok(http_body::Frame::data(bytes))))
-            }
-            Self::Stream(from) => from
-                .poll_recv(cx)
-                .map(|bytes| bytes.map(|bytes| Ok(http_body::Frame::data(bytes)))),
         }
     }
 }

@@ -1,17 +1,14 @@
 //! Tasks that were born in the store: each gets its object, once, whatever happens on the way.
 
-use std::sync::Arc;
-
 use controller::KubePoint;
-use controller::kube_writes::{Fault, NoFaults};
-use futures::StreamExt as _;
 use protocol::board::{Author, AuthorKind, IssueKey, NewComment, NewIssue, Posted, WakeVerdict};
 use protocol::{CommentId, FailureClass, TaskId, TaskState};
 use serde_json::{Value, json};
 use store::{Acting, TaskRow, WorkspaceRef, WritePoint};
 
 use crate::node::Hold;
-use crate::world::{KubeFault, NAMESPACE, Operator, World};
+use crate::wherever::Story;
+use crate::world::{NAMESPACE, Operator, World};
 
 /// Every agent is there.
 pub(crate) struct Everyone;
@@ -263,77 +260,55 @@ async fn a_later_comment_that_is_taken_in_shows_in_the_status() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_made_once_wherever_the_operator_dies() {
-    let faults = [None, Some(Fault::ServerError), Some(Fault::TimeOut)];
-    let cluster: Vec<_> = faults.into_iter().map(in_cluster).collect();
-    let faults = [
-        store::Fault::CrashAfter,
-        store::Fault::ErrorAfter,
-        store::Fault::ErrorBefore,
-    ];
-    let store: Vec<_> = faults.into_iter().map(in_store).collect();
-    futures::stream::iter(cluster)
-        .buffer_unordered(3)
-        .collect::<Vec<()>>()
-        .await;
-    futures::stream::iter(store)
-        .buffer_unordered(3)
-        .collect::<Vec<()>>()
-        .await;
-}
-
-async fn in_cluster(fault: Option<Fault>) {
-    let world = World::new();
-    let plan = KubeFault::once(KubePoint::CreateTask, fault);
-    let operator = world
-        .start_with(plan.clone(), store::Faults::default())
-        .await;
-    let case = format!("CreateTask {fault:?}");
-    through(&world, operator, &case, plan.crashed()).await;
-    assert!(plan.has_fired(), "{case}: this write never happened");
-}
-
-async fn in_store(fault: store::Fault) {
-    let world = World::new();
-    let faults = store::Faults::once(WritePoint::BindObject, fault);
-    let operator = world.start_with(Arc::new(NoFaults), faults.clone()).await;
-    let case = format!("BindObject {fault:?}");
-    through(&world, operator, &case, faults.crashed()).await;
-    let passed = faults.passed();
-    assert!(
-        passed.contains(&WritePoint::BindObject),
-        "{case}: this write never happened"
-    );
-}
-
-/// A mention is answered; an operator that crashes on the way is started again.
-async fn through(world: &World, operator: Operator, case: &str, crashed: impl Future<Output = ()>) {
-    let task = mention(world, &operator).await;
-    let ended = tokio::select! {
-        () = ends(world, &operator, task, case) => true,
-        () = crashed => false,
+    let story = Story {
+        declare: |_| {},
+        work: answered,
+        check: made_once,
     };
-    let operator = if ended {
-        operator
-    } else {
-        operator.kill().await;
-        let again = world.start().await;
-        ends(world, &again, task, case).await;
-        again
-    };
-    operator.stop().await;
+    story
+        .tell(&[KubePoint::CreateTask], &[WritePoint::BindObject])
+        .await;
 }
 
-/// The task ends well, with one object.
-async fn ends(world: &World, operator: &Operator, task: TaskId, case: &str) {
+/// A mention is answered, by whichever operator.
+async fn answered(world: &World, operator: &Operator, case: &str) {
+    let task = match asked_before(world, operator).await {
+        Some(task) => task,
+        None => mention(world, operator).await,
+    };
+    is_answered(world, operator, task, case).await;
+}
+
+/// For which task an operator that died was asked.
+async fn asked_before(world: &World, operator: &Operator) -> Option<TaskId> {
+    let open = operator.ctx.store.open_tasks(None, 1).await.unwrap();
+    if let Some(task) = open.first() {
+        return Some(*task);
+    }
+    let made = world.api.list("agenttasks").pop()?;
+    let id = made["metadata"]["labels"]["mooring.dev/task-id"].as_str()?;
+    id.parse().ok()
+}
+
+async fn is_answered(world: &World, operator: &Operator, task: TaskId, case: &str) {
     let row = until(operator, case, task, |row| row.state == TaskState::Finished).await;
     world
         .until(case, || {
             world.condition(&row.object.name, "Succeeded") == "True Succeeded"
         })
         .await;
-    calm(operator, case).await;
+}
+
+async fn made_once(world: &World, _: &Operator, case: &str) {
     let there = world.api.list("agenttasks").len();
     assert_eq!((made(world), there), (1, 1), "{case}");
+}
+
+/// The task ends well, with one object.
+async fn ends(world: &World, operator: &Operator, task: TaskId, case: &str) {
+    is_answered(world, operator, task, case).await;
+    calm(operator, case).await;
+    made_once(world, operator, case).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -193,6 +193,7 @@ async fn a_lost_volume_makes_a_new_generation() {
     world
         .api
         .delete("persistentvolumeclaims", NAMESPACE, &claim);
+    operator.until_idle().await;
     let second = world.task("second", "hello", "succeed", json!({}));
     operator
         .until_row("second", &second, |row| row.state == TaskState::Finished)
@@ -299,6 +300,8 @@ async fn a_pod_that_went_unseen_is_fenced_until_its_node_had_time() {
         .until_row("a verdict", &uid, |row| row.verdict.is_some())
         .await;
     assert_eq!(class(&row), Some(FailureClass::PodDeleted));
+    // The time counts from when the same pass noticed.
+    operator.until_idle().await;
     let next = world.task("next", "hello", "succeed", json!({}));
     operator.until_row("entered", &next, |_| true).await;
     world.pass_time(&operator, 10);

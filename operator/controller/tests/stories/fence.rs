@@ -1,6 +1,7 @@
 //! Pods that vanish unseen: their node's time counts from the first notice, whoever was away meanwhile.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use controller::KubePoint;
 use controller::kube_writes::NoFaults;
@@ -8,7 +9,7 @@ use protocol::{AttemptId, FailureClass, TaskState};
 use serde_json::json;
 use store::{AttemptRow, Fault, WritePoint};
 
-use crate::world::{KubeFault, NAMESPACE, Operator, World};
+use crate::world::{DEADLINE, KubeFault, NAMESPACE, Operator, World};
 
 /// The one pod goes, and nobody says that its containers have ended.
 fn remove_by_force(world: &World) {
@@ -17,13 +18,26 @@ fn remove_by_force(world: &World) {
     world.api.remove("pods", NAMESPACE, name);
 }
 
-async fn first_attempt(operator: &Operator, uid: &str) -> AttemptRow {
+pub(crate) async fn first_attempt(operator: &Operator, uid: &str) -> AttemptRow {
     let row = operator.row(uid).await.unwrap();
     let id = AttemptId {
         task: row.id,
         number: 1,
     };
     operator.ctx.store.attempt(id).await.unwrap().unwrap()
+}
+
+/// Also where what came of the first notice got lost: it is noticed again.
+async fn until_noticed(operator: &Operator, uid: &str) {
+    let deadline = Instant::now() + DEADLINE;
+    while first_attempt(operator, uid)
+        .await
+        .pod_absent_since
+        .is_none()
+    {
+        assert!(Instant::now() < deadline, "never noticed");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
 }
 
 /// Time passes while the next turn waits.
@@ -67,6 +81,7 @@ async fn a_restart_does_not_start_the_time_of_a_node_anew() {
         let operator = world.start().await;
         let next = world.task("next", "hello", "succeed", json!({}));
         operator.until_row("entered", &next, |_| true).await;
+        until_noticed(&operator, &uid).await;
         // Grace of 15 s and the margin of 60 s, with another restart in the middle.
         wait_in_vain(&world, &operator, &next, 30).await;
         let row = first_attempt(&operator, &uid).await;
@@ -103,6 +118,8 @@ async fn a_pod_that_nobody_recorded_is_not_made_again_once_its_agent_ran() {
     let row = operator
         .until_row("a verdict", &uid, |row| row.verdict.is_some())
         .await;
+    // The time counts from when the same pass noticed.
+    operator.until_idle().await;
     let class = row.verdict.and_then(|verdict| verdict.outcome.class());
     assert_eq!(class, Some(FailureClass::PodDeleted));
     assert_eq!(first_attempt(&operator, &uid).await.pod_uid, None);

@@ -1,10 +1,22 @@
 //! From an object to a verdict, and to the next turn on the same volume.
 
+use std::time::{Duration, Instant};
+
 use protocol::TaskState;
 use serde_json::json;
 
+use crate::fence::first_attempt;
 use crate::node::Hold;
-use crate::world::{NAMESPACE, World};
+use crate::world::{DEADLINE, NAMESPACE, Operator, World};
+
+/// Where the pod of its first attempt runs is known.
+async fn until_bound(operator: &Operator, uid: &str) {
+    let deadline = Instant::now() + DEADLINE;
+    while first_attempt(operator, uid).await.node.is_none() {
+        assert!(Instant::now() < deadline, "never bound");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_first_turn_writes_this_and_no_more() {
@@ -16,8 +28,15 @@ async fn a_first_turn_writes_this_and_no_more() {
     operator.until_idle().await;
     world.api.forget_asked();
 
-    world.orders.hold(Hold::Finish);
+    // One step after another: where its pod runs is known before it is worth a write that it runs.
+    world.orders.hold(Hold::Open);
     let uid = world.task("one", "hello", "succeed", json!({}));
+    operator
+        .until_row("it is claimed", &uid, |row| row.state == TaskState::Claimed)
+        .await;
+    until_bound(&operator, &uid).await;
+    operator.until_idle().await;
+    world.orders.hold(Hold::Finish);
     world
         .until("it says that it runs", || {
             world.condition("one", "Succeeded") == "Unknown Running"
@@ -136,7 +155,10 @@ async fn what_a_task_says_of_itself() {
         .await;
     world
         .until("it says so", || {
+            let task = world.api.get("agenttasks", NAMESPACE, "hung").unwrap();
             world.condition("hung", "Succeeded") == "Unknown Running"
+                && world.condition("hung", "PodReady") == "True ContainerRunning"
+                && task["status"]["attempts"][0]["nodeName"].is_string()
         })
         .await;
     insta::assert_yaml_snapshot!("status_running", status(&world, "hung"));
@@ -156,7 +178,15 @@ async fn what_a_task_says_of_itself() {
     operator.until_idle().await;
     insta::assert_yaml_snapshot!("status_cancelled", status(&world, "hung"));
 
+    world.orders.hold(Hold::Open);
     let done = world.task("done", "hello", "succeed", json!({}));
+    operator
+        .until_row("it is claimed", &done, |row| {
+            row.state == TaskState::Claimed
+        })
+        .await;
+    until_bound(&operator, &done).await;
+    world.orders.hold(Hold::Nothing);
     operator
         .until_row("it is over", &done, |row| row.state == TaskState::Finished)
         .await;

@@ -5,6 +5,7 @@
     reason = "clippy knows tests by their attribute only, and these helpers serve nothing else"
 )]
 
+mod answer;
 mod apiserver;
 mod away;
 mod born;

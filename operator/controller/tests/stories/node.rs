@@ -113,16 +113,7 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
     let Node {
         api, clock, orders, ..
     } = node;
-    let name = pod["metadata"]["name"].as_str()?;
-    let namespace = pod["metadata"]["namespace"].as_str()?;
-    let edit = |change: &dyn Fn(&mut Value)| {
-        if api
-            .get("pods", namespace, name)
-            .is_some_and(|now| now["metadata"]["uid"] == pod["metadata"]["uid"])
-        {
-            api.edit("pods", namespace, name, change);
-        }
-    };
+    let edit = |change: &dyn Fn(&mut Value)| api.edit_pod(pod, change);
     if pod["spec"]["nodeName"].is_null() {
         if orders.held(Hold::Bind) {
             return None;
@@ -138,7 +129,7 @@ async fn look(node: &Node, pod: &Value) -> Option<()> {
         if !is_over {
             edit(&|pod| end(pod, 143, None));
         }
-        api.remove("pods", namespace, name);
+        api.remove_pod(pod);
         return None;
     }
     if pod["status"]["phase"].is_null() {

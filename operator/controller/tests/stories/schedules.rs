@@ -40,6 +40,13 @@ fn pass_time(world: &World, operator: &Operator, name: &str, seconds: u64) {
     look(operator, name);
 }
 
+/// What waits in the queue has none of the time limits that a run has, and these hours come all at once.
+fn claim_nothing(world: &World) {
+    world.api.edit("runtimes", NAMESPACE, "claude", |runtime| {
+        runtime["spec"]["capacity"]["maxPods"] = json!(0);
+    });
+}
+
 fn look(operator: &Operator, name: &str) {
     operator.ctx.queue.add(Key::Schedule {
         namespace: NAMESPACE.to_owned(),
@@ -252,6 +259,7 @@ async fn one_time(world: &World, operator: &Operator, case: &str) {
 async fn what_goes_on_is_waited_for() {
     let world = World::new();
     schedule(&world, "nightly", json!({"run": run("hang")}));
+    claim_nothing(&world);
     let operator = world.start().await;
     world
         .until("it is ready", || ready(&world, "nightly") == "True Ready")
@@ -290,7 +298,7 @@ async fn what_goes_on_is_replaced() {
         "talks",
         json!({"createIssue": issue(), "concurrencyPolicy": "Replace"}),
     );
-    world.orders.hold(crate::node::Hold::Finish);
+    claim_nothing(&world);
     let operator = world.start().await;
     for name in ["tasks", "talks"] {
         world
@@ -318,7 +326,6 @@ async fn what_goes_on_is_replaced() {
         let next = || status(&world, name)["lastScheduleTime"] == "2026-11-30T05:00:00Z";
         world.until("the next began", next).await;
     }
-    world.orders.hold(crate::node::Hold::Nothing);
     let of_schedule = || -> Vec<String> {
         times(&world)
             .into_iter()

@@ -19,7 +19,7 @@ use crate::apiserver::ApiServer;
 use crate::node::{self, Node, Orders};
 
 /// What is waited for comes long before: the stories share two cores, and each has an operator or two of its own.
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) const NAMESPACE: &str = "team";
 
@@ -37,6 +37,7 @@ pub(crate) struct World {
 /// A running operator, and the node beside it.
 pub(crate) struct Operator {
     pub(crate) ctx: Context,
+    api: ApiServer,
     shutdown: CancellationToken,
     run: JoinHandle<()>,
     node: JoinHandle<()>,
@@ -145,6 +146,7 @@ impl World {
         let node = tokio::spawn(node::live(node));
         Operator {
             ctx,
+            api: self.api.clone(),
             shutdown,
             run,
             node,
@@ -283,12 +285,13 @@ impl Operator {
         looked.expect("the node looks").expect("the node lives");
     }
 
-    /// Waits until nothing is to be looked at.
+    /// Waits until it knows what the cluster holds, and nothing is to be looked at.
     pub(crate) async fn until_idle(&self) {
         let deadline = Instant::now() + DEADLINE;
         let mut quiet = 0;
         while quiet < 20 {
-            quiet = if self.ctx.queue.busy() == 0 {
+            // In this order: what it is told asks for looks.
+            quiet = if self.api.has_told() && self.ctx.queue.busy() == 0 {
                 quiet + 1
             } else {
                 0

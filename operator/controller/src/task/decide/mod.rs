@@ -330,7 +330,10 @@ fn statuses(seen: &Seen, now: Timestamp, plan: &mut Plan) {
         let old = object.status.clone().unwrap_or_default();
         let settled = status::is_settled(&seen.row, seen.attempt(), now);
         if settled {
-            let new = status::status(seen, &old, now);
+            let mut new = status::status(seen, &old, now);
+            if let Some((attempt, uid, node)) = &plan.record {
+                status::record(&mut new, *attempt, uid, node.as_deref());
+            }
             plan.status = status::differs(seen.row.state, &old, &new).then(|| Box::new(new));
         } else {
             sooner(
@@ -503,6 +506,18 @@ mod tests {
         let wanted = (id, "pod-uid".to_owned(), Some("node-1".to_owned()));
         assert_eq!(plan.record, Some(wanted));
         assert_eq!(plan.pod, Some(gone("pod-uid", Deletion::End)));
+    }
+
+    #[test]
+    fn what_a_pass_records_of_a_pod_is_in_the_status_that_it_writes() {
+        let mut seen = ended();
+        seen.row.state = TaskState::Running;
+        (seen.attempts[0].ended_at, seen.attempts[0].node) = (None, None);
+        seen.attempts[0].pod_uid = None;
+        let plan = plan(&seen, Timestamp::from_second(2_000).unwrap());
+        let told = plan.status.unwrap().attempts.remove(0);
+        let told = (told.pod_uid.as_deref(), told.node_name.as_deref());
+        assert_eq!(told, (Some("pod-uid"), Some("node-1")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crds::{AgentTaskStatus, conditions as merge, task_condition, task_reason};
 use jiff::Timestamp;
-use protocol::TaskState;
+use protocol::{AttemptId, TaskState};
 use store::{AttemptRow, TaskRow};
 
 use super::failure::after;
@@ -86,6 +86,18 @@ pub fn status(seen: &Seen, old: &AgentTaskStatus, now: Timestamp) -> AgentTaskSt
             .and_then(parts::result),
         usage: row.verdict.as_ref().map(parts::usage).unwrap_or_default(),
         times: Some(parts::times(row, attempt)),
+    }
+}
+
+/// Takes in what the same pass records of an attempt's pod: else the next one would write it again.
+pub fn record(status: &mut AgentTaskStatus, attempt: AttemptId, uid: &str, node: Option<&str>) {
+    let number = i32::try_from(attempt.number).unwrap_or(i32::MAX);
+    let mut shown = status.attempts.iter_mut();
+    if let Some(shown) = shown.find(|shown| shown.number == number) {
+        shown.pod_uid = Some(uid.to_owned());
+        if let Some(node) = node {
+            shown.node_name = Some(node.to_owned());
+        }
     }
 }
 
