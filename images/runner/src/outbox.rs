@@ -18,6 +18,8 @@ const SEGMENT_BYTES: u64 = 4 * 1024 * 1024;
 const FOREIGN_FILES: usize = 16;
 /// Names that are looked at and told of, so that a full folder costs no memory.
 const NAMES: usize = 10_000;
+/// Names of removed files that are kept, of those that had been changed.
+const CHANGED: usize = 16;
 
 /// One attempt's events on the volume.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub struct Outbox {
     key: MacKey,
     segments: VecDeque<Segment>,
     made: u64,
+    /// Names of removed files that were not as they were written.
+    changed: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -53,6 +57,7 @@ impl Outbox {
             key,
             segments: VecDeque::new(),
             made: 0,
+            changed: Vec::new(),
         };
         Ok((outbox, foreign))
     }
@@ -90,22 +95,20 @@ impl Outbox {
     /// Removes the files of which everything is acknowledged.
     pub fn acknowledged(&mut self, seq: u64) {
         while let Some(segment) = self.segments.pop_front_if(|first| first.last_seq <= seq) {
+            if segment.is_changed() && self.changed.len() < CHANGED {
+                self.changed.push(name_of(&segment.path));
+            }
             // One that stays is removed with the foreign ones of a later attempt.
             let _ = fs::remove_file(&segment.path);
         }
     }
 
-    /// Names of the files that are not as they were written.
+    /// Names of the files that are not as they were written, or were not when they were removed.
     #[must_use]
     pub fn changed(&self) -> Vec<String> {
-        self.segments
-            .iter()
-            .filter(|segment| {
-                let found = fs::symlink_metadata(&segment.path);
-                !found.is_ok_and(|found| found.is_file() && found.len() == segment.length)
-            })
-            .map(|segment| name_of(&segment.path))
-            .collect()
+        let segments = self.segments.iter().filter(|segment| segment.is_changed());
+        let names = segments.map(|segment| name_of(&segment.path));
+        self.changed.iter().cloned().chain(names).collect()
     }
 
     fn create(&mut self) -> io::Result<Segment> {
@@ -123,6 +126,13 @@ impl Outbox {
             length: 0,
             last_seq: 0,
         })
+    }
+}
+
+impl Segment {
+    fn is_changed(&self) -> bool {
+        let found = fs::symlink_metadata(&self.path);
+        !found.is_ok_and(|found| found.is_file() && found.len() == self.length)
     }
 }
 
@@ -270,6 +280,30 @@ mod tests {
         assert!(foreign.contains(&"forged".to_owned()));
         assert!(foreign.contains(&format!("outbox/{name}")));
         assert!(!foreign.contains(&"outbox/0-00".to_owned()));
+    }
+
+    #[test]
+    fn what_was_changed_before_it_was_acknowledged_stays_known_and_is_bounded() {
+        let state = tempfile::tempdir().unwrap();
+        let (mut outbox, _) = Outbox::open(state.path(), attempt(), key()).unwrap();
+        let mut names = Vec::new();
+        for seq in 1..=CHANGED as u64 + 3 {
+            outbox.append(&[event(seq, "a")]).unwrap();
+            let path = outbox.segments[0].path.clone();
+            // The first is left as it was written.
+            match seq {
+                1 => {}
+                2 => fs::remove_file(&path).unwrap(),
+                _ => fs::write(&path, "AAAA {}\n").unwrap(),
+            }
+            if seq > 1 {
+                names.push(name_of(&path));
+            }
+            outbox.acknowledged(seq);
+            assert!(outbox.segments.is_empty());
+        }
+        names.truncate(CHANGED);
+        assert_eq!(outbox.changed(), names);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use protocol::Outcome;
+use protocol::{Event, EventBody, Outcome};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::api::{Api, CREDENTIAL, KEY, TOKEN, said};
@@ -90,11 +90,22 @@ async fn the_clis_own_pipes_cannot_be_opened_again() {
 #[tokio::test]
 async fn a_changed_outbox_is_told_of() {
     let pod = Pod::new();
-    let script = "do: answer Begun.\ndo: sleep 1\n\
-                  do: run for file in ../.mooring/outbox/* ../.mooring/forged; do echo 'AAAA {}' >> $file; done\n\
+    let script = "do: run while ! [ -e go ]; do sleep 0.05; done; \
+                  for file in ../.mooring/outbox/* ../.mooring/forged; do echo 'AAAA {}' >> $file; done\n\
+                  do: run while ! [ -e on ]; do sleep 0.05; done\n\
                   do: answer Done.";
     let api = Api::serve(package(script)).await;
-    pod.run(&api).await;
+    let running = pod.start(&api);
+    // What tells of a tool is on the volume, and nothing is written there before it ends.
+    for (file, tools) in [("go", 1), ("on", 2)] {
+        let is_tool = |event: &&Event| matches!(event.body, EventBody::ToolUse { .. });
+        api.until("its tool", |told| {
+            told.events.iter().filter(is_tool).count() == tools
+        })
+        .await;
+        fs::write(pod.at("workspace/work").join(file), "").unwrap();
+    }
+    running.end().await;
     let said_first = said(&api.told().events);
     assert!(
         said_first.contains("changed the outbox on the volume"),
