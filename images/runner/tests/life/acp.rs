@@ -292,44 +292,48 @@ async fn who_reads_no_file_is_told_all_the_same() {
     }
 }
 
+/// Gives a provider a remark while it works, and looks whether it hears of it.
+async fn remarked(provider: &str, version: Option<&str>, takes: bool) {
+    let pod = Pod::new();
+    let script = "do: run echo begun\ndo: sleep 10\ndo: run echo more\ndo: answer Done.";
+    let mut package = task(provider, script);
+    package.runtime.version = version.map(str::to_owned);
+    let api = Api::serve(package).await;
+    let running = pod.start(&api);
+    api.until_said("begun").await;
+    api.command(remark());
+    let told = api
+        .until("an answer", |told| !told.steered.is_empty())
+        .await;
+    assert_eq!(
+        told.steered[0].why.is_none(),
+        takes,
+        "{provider}: {:?}",
+        told.steered
+    );
+    let ended = running.end().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.log);
+    let told = api.told();
+    assert_eq!(told.results[0].outcome, Outcome::Succeeded, "{provider}");
+    let heard = said(&told.events).contains("Only Safari matters.");
+    assert_eq!(heard, takes, "{provider}");
+    assert!(told.results[0].output.ends_with("Done."), "{provider}");
+    assert!(
+        !told.results[0].output.contains("Steer queued"),
+        "{provider}"
+    );
+}
+
 #[tokio::test]
 async fn a_remark_reaches_those_that_take_one() {
-    for (provider, takes) in [
-        ("hermes", true),
-        ("grok", true),
-        ("reasonix", true),
-        ("kiro", false),
-    ] {
-        let pod = Pod::new();
-        let api = Api::serve(task(
-            provider,
-            "do: run echo begun\ndo: sleep 4\ndo: run echo more\ndo: answer Done.",
-        ))
-        .await;
-        let running = pod.start(&api);
-        api.until_said("begun").await;
-        api.command(remark());
-        let told = api
-            .until("an answer", |told| !told.steered.is_empty())
-            .await;
-        assert_eq!(
-            told.steered[0].why.is_none(),
-            takes,
-            "{provider}: {:?}",
-            told.steered
-        );
-        let ended = running.end().await;
-        assert_eq!(ended.code, Some(0), "{}", ended.log);
-        let told = api.told();
-        assert_eq!(told.results[0].outcome, Outcome::Succeeded, "{provider}");
-        let heard = said(&told.events).contains("Only Safari matters.");
-        assert_eq!(heard, takes, "{provider}");
-        assert!(told.results[0].output.ends_with("Done."), "{provider}");
-        assert!(
-            !told.results[0].output.contains("Steer queued"),
-            "{provider}"
-        );
-    }
+    tokio::join!(
+        remarked("hermes", None, true),
+        remarked("grok", Some("1.0.14"), true),
+        // Of a version from before it took them.
+        remarked("grok", Some("1.0.13"), false),
+        remarked("reasonix", None, true),
+        remarked("kiro", None, false),
+    );
 }
 
 fn remark() -> CommandKind {
@@ -347,7 +351,7 @@ fn remark() -> CommandKind {
 #[tokio::test]
 async fn a_result_does_not_wait_for_what_became_of_remarks() {
     let pod = Pod::new();
-    let script = "do: run echo begun\ndo: sleep 2\ndo: answer Done.";
+    let script = "do: run echo begun\ndo: sleep 10\ndo: answer Done.";
     let api = Api::serve(task("hermes", script)).await;
     api.take_no_remarks();
     let running = pod.start(&api);

@@ -9,6 +9,9 @@ use rustix::process::Signal;
 use crate::api::{Api, said};
 use crate::pod::{Ended, Pod, package};
 
+/// All of the grace and more, on a machine that is busy; nothing here ends by itself before.
+const SOON: Duration = Duration::from_secs(20);
+
 async fn run(pod: &Pod, script: &str) -> (TaskResult, String, Ended) {
     let api = Api::serve(package(script)).await;
     let ended = pod.run(&api).await;
@@ -110,7 +113,7 @@ async fn a_stop_interrupts_a_turn() {
     let asked = std::time::Instant::now();
     api.stop(EndReason::Cancelled);
     let ended = running.end().await;
-    assert!(asked.elapsed() < Duration::from_secs(6), "within the grace");
+    assert!(asked.elapsed() < SOON, "{:?}", asked.elapsed());
     assert_eq!(ended.code, Some(0), "{}", ended.log);
     let told = api.told();
     assert_eq!(class(&told.results[0]), Some(FailureClass::Cancelled));
@@ -120,9 +123,9 @@ async fn a_stop_interrupts_a_turn() {
 #[tokio::test]
 async fn what_does_not_listen_is_killed_within_the_grace() {
     // Of eight seconds six are for the program: TERM comes after two and a quarter, KILL at the end.
-    for (script, seconds) in [
-        ("do: answer Begun.\ndo: hang", 5),
-        ("do: ignore-term\ndo: answer Begun.\ndo: hang", 8),
+    for (script, killed) in [
+        ("do: answer Begun.\ndo: hang", false),
+        ("do: ignore-term\ndo: answer Begun.\ndo: hang", true),
     ] {
         let pod = Pod::new();
         let api = Api::serve(package(script)).await;
@@ -131,11 +134,9 @@ async fn what_does_not_listen_is_killed_within_the_grace() {
         let asked = std::time::Instant::now();
         api.stop(EndReason::TimedOut);
         let ended = running.end().await;
-        assert!(
-            asked.elapsed() < Duration::from_secs(seconds),
-            "{script}: {:?}",
-            asked.elapsed()
-        );
+        assert!(asked.elapsed() < SOON, "{script}: {:?}", asked.elapsed());
+        assert!(ended.log.contains("rung=Term"), "{}", ended.log);
+        assert_eq!(ended.log.contains("rung=Kill"), killed, "{}", ended.log);
         assert_eq!(ended.code, Some(0), "{}", ended.log);
         let told = api.told();
         assert_eq!(
@@ -183,7 +184,7 @@ async fn silence_and_a_tool_without_end_have_watchdogs_of_their_own() {
     );
 
     let busy = "do: answer Begun.\ndo: run sleep 600";
-    let (result, message) = watched(busy, 1, 2).await;
+    let (result, message) = watched(busy, 30, 2).await;
     assert_eq!(class(&result), Some(FailureClass::ToolTimeout), "{message}");
     assert!(
         message.contains("tool watchdog") && message.contains("Bash"),
@@ -191,7 +192,7 @@ async fn silence_and_a_tool_without_end_have_watchdogs_of_their_own() {
     );
 
     // A tool that comes to its end in time is no silence.
-    let (result, message) = watched("do: run sleep 1.5\ndo: answer Done.", 1, 30).await;
+    let (result, message) = watched("do: run sleep 6\ndo: answer Done.", 5, 30).await;
     assert_eq!(class(&result), None, "{message}");
 }
 

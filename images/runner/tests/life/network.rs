@@ -47,15 +47,26 @@ async fn a_refused_package_is_a_failure_of_the_runner_and_says_why() {
 #[tokio::test]
 async fn no_event_is_lost_or_doubled_while_the_api_is_away() {
     let pod = Pod::new();
-    let api = Api::serve(package("do: flood 1500 1\ndo: answer Done.")).await;
+    let gate =
+        |name| format!("do: run touch at-{name}; while ! [ -e past-{name} ]; do sleep 0.05; done");
+    let flood = "do: flood 500 1";
+    let (first, second) = (gate("first"), gate("second"));
+    let script = format!(
+        "{flood}\n{first}\n{flood}\n{second}\n{flood}\ndo: run touch at-last\ndo: answer Done."
+    );
+    let api = Api::serve(package(&script)).await;
     let running = pod.start(&api);
-    for part in [100, 600] {
+    let work = pod.at("workspace/work");
+    for (part, past, at) in [
+        (100, "past-first", "at-second"),
+        (600, "past-second", "at-last"),
+    ] {
         api.until("events", |told| told.events.len() > part).await;
         api.set_away(true);
+        fs::write(work.join(past), "").unwrap();
         // The volume shows that the run goes on meanwhile.
-        let before = pod.outbox_lines();
-        pod.until("events on the volume", |pod| {
-            pod.outbox_lines() >= before + 200
+        pod.until("a flood on the volume", |pod| {
+            work.join(at).exists() && pod.outbox_lines() >= 500
         })
         .await;
         api.set_away(false);
@@ -95,10 +106,12 @@ async fn without_the_api_the_kubelet_has_the_result_and_the_volume_the_events() 
     let mut pod = Pod::new();
     pod.variables
         .push(("MOORING_DELIVERY_SECONDS".into(), "1".into()));
-    let api = Api::serve(package("do: sleep 1\ndo: flood 100\ndo: answer Done.")).await;
+    let script = "do: run while ! [ -e go ]; do sleep 0.05; done\ndo: flood 100\ndo: answer Done.";
+    let api = Api::serve(package(script)).await;
     let running = pod.start(&api);
-    api.until("the start", |told| told.started == 1).await;
+    api.until_said("[ -e go ]").await;
     api.set_away(true);
+    fs::write(pod.at("workspace/work/go"), "").unwrap();
     let ended = running.end().await;
     assert_eq!(ended.code, Some(0), "{}", ended.log);
     assert!(api.told().results.is_empty());

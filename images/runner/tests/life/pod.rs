@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -128,8 +129,12 @@ impl Pod {
         let files = fs::read_dir(self.at("workspace/.mooring/outbox")).unwrap();
         files
             .map(|entry| {
-                let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-                text.matches('\n').count()
+                match fs::read_to_string(entry.unwrap().path()) {
+                    Ok(text) => text.matches('\n').count(),
+                    // The runner has just removed it.
+                    Err(error) if error.kind() == ErrorKind::NotFound => 0,
+                    Err(error) => panic!("{error}"),
+                }
             })
             .sum()
     }
