@@ -183,7 +183,7 @@ async fn nobody_keeps_those_elsewhere_from_logging_in() {
     on_sqlite(async |bed: Bed| {
         let bed = bed.with(|parts| {
             parts.limits.strangers_per_address = 1;
-            parts.limits.cluster_answer = Duration::from_secs(2);
+            parts.limits.cluster_answer = Duration::from_secs(6);
         });
         bed.people.hang();
         let server = Server::start(&bed).await;

@@ -371,6 +371,7 @@ async fn it_stops_orderly_and_soon() {
     on_sqlite(async |bed: Bed| {
         let limits = Limits {
             control_hold: Duration::from_secs(3600),
+            goodbye: DEADLINE,
             ..Limits::default()
         };
         let bed = bed.with_limits(limits);
@@ -402,7 +403,7 @@ async fn it_stops_orderly_and_soon() {
         let begun = std::time::Instant::now();
         server.stop(&bed).await;
         assert!(
-            begun.elapsed() < Limits::default().goodbye,
+            begun.elapsed() < limits.goodbye,
             "connections had to be cut"
         );
         for request in held {
