@@ -52,6 +52,8 @@ const RULES: &[(FailureClass, &[Sign])] = &[
         FailureClass::ModelNotFound,
         &[
             Words(&["selected model"]),
+            // All that dsh tells of Anthropic's 404 is the name.
+            Words(&["turn failed: model: "]),
             Words(&["model", "does not exist"]),
         ],
     ),
@@ -76,6 +78,7 @@ const RULES: &[(FailureClass, &[Sign])] = &[
             Words(&["please login again"]),
             Words(&["refresh token"]),
             Words(&["invalid api key"]),
+            Words(&["invalid x-api-key"]),
             Words(&["api key not valid"]),
             Words(&["incorrect api key"]),
             Words(&["access token"]),
@@ -455,6 +458,14 @@ mod tests {
                 C::ProviderServerError,
             ),
             ("Not logged in · Please run /login", C::ProviderAuth),
+            (
+                "Internal error: turn failed: invalid x-api-key",
+                C::ProviderAuth,
+            ),
+            (
+                "Internal error: turn failed: model: scripted-1",
+                C::ModelNotFound,
+            ),
             (
                 "API Error: 529 Overloaded. This is a server-side issue",
                 C::ProviderOverloaded,

@@ -72,7 +72,8 @@ pub(crate) fn recordings(provider: &'static str) -> Vec<Case> {
 pub(crate) fn recording(provider: &'static str, name: &str) -> Case {
     let mut all = recordings(provider).into_iter();
     let found = all.find(|case| case.name == name);
-    found.unwrap_or_else(|| panic!("{provider} has no recording {name}"))
+    assert!(found.is_some(), "{provider} has no recording {name}");
+    found.expect("it was looked for")
 }
 
 /// Lines of a provider's own, and lines of all others.

@@ -20,11 +20,18 @@ const DSH: Cli = Cli {
     model: None,
     tokens: None,
     has_files: false,
-    in_pieces: true,
+    in_pieces: false,
     acp: true,
 };
 
-scenarios!(DSH);
+// It tells an answer once that is whole, so none can be interrupted as soon as it is seen.
+scenarios!(DSH:
+    it_answers
+    it_uses_a_tool
+    a_second_process_goes_on_with_the_conversation
+    an_unknown_session_is_rejected_with_evidence
+    it_can_be_interrupted_in_a_tool_and_resumed
+);
 scenarios!(DSH: the_model_is_told_how_much_to_think);
 through_the_runner!(DSH:
     it_thinks_before_it_answers

@@ -34,8 +34,10 @@ fn value(name: &str, value: String) -> Vec<McpValue> {
 
 /// The server as a program that is told this word.
 pub(crate) fn over_stdio(lab: &Lab, word: &str) -> Package {
+    // dsh takes no name that has to be looked for.
+    let command = ["python3", "/usr/bin/python3"][usize::from(lab.cli.id == "dsh")];
     let at = McpPlace::Stdio {
-        command: "python3".to_owned(),
+        command: command.to_owned(),
         args: vec![tools()],
         env: value("TOKEN", word.to_owned()),
     };

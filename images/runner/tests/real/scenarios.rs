@@ -184,6 +184,7 @@ const LEVELS: &[(&str, &str, &str)] = &[
     ("pi", "low", "2048"),
     ("omp", "low", "low"),
     ("kimi", "low", "low"),
+    ("dsh", "low", "low"),
     ("codebuddy", "low", "low"),
     ("openclaw", "low", "2048"),
     ("copilot", "high", "4096"),

@@ -255,6 +255,7 @@ fn names_a_lost_session(words: &str) -> bool {
         &["expired"],
         &["invalid"],
         &["unknown"],
+        &["is", "not", "resumable"],
     ];
     let words: Vec<_> = words
         .split(|c: char| {
@@ -432,6 +433,10 @@ mod tests {
             (-32602, "Invalid params: Unknown sessionId: 1111"),
             (-32002, "Resource not found"),
             (-32602, "Session not found: 1111"),
+            (
+                -32602,
+                "Invalid params: session is not resumable: 11111111-2222",
+            ),
             (
                 -32603,
                 "Internal error: Invalid session identifier \"1111\".\n Searched",
