@@ -21,6 +21,16 @@ impl Record {
         }))
     }
 
+    /// All that a program wrote in the hands of the runner, as that keeps it. What it was told is not in it.
+    pub(crate) fn wrote(&self, raw: &str) {
+        for line in raw.lines() {
+            match line.strip_prefix("stderr: ") {
+                Some(line) => self.complained(line.as_bytes()),
+                None => self.said(line.as_bytes()),
+            }
+        }
+    }
+
     /// A line of its stdout.
     pub(crate) fn said(&self, line: &[u8]) {
         self.add("jsonl", line);

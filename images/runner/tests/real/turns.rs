@@ -28,8 +28,9 @@ pub(crate) fn its_model_is_asked_so_often_as_it_may_be(lab: &Lab) -> Result<()> 
         let mut asked = task(lab, "[scenario:steps] go");
         asked.options.max_turns = Some(turns);
         let (told, ended) = run(&pod(lab)?, asked)?;
-        let shown = || format!("{}\n{}", said(&told.events), ended.log);
-        ensure!(told.results[0].outcome.class() == wanted, "{}", shown());
+        let result = &told.results[0];
+        let shown = || format!("{result:?}\n{}\n{}", said(&told.events), ended.log);
+        ensure!(result.outcome.class() == wanted, "{}", shown());
         let tools = told.events.iter().filter(is_end).count();
         // Codex tells of an answer before it begins with the second tool of it, so that it may be cut there.
         let cut = !sees_answers || lab.cli.id == "codex";

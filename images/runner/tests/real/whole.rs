@@ -19,6 +19,7 @@ pub(crate) use crate::provider::{
     a_provider_that_hangs_is_noticed, a_spent_quota_has_its_class,
     what_the_provider_refuses_has_its_class,
 };
+use crate::record::Record;
 pub(crate) use crate::turns::its_model_is_asked_so_often_as_it_may_be;
 
 /// One test for each scenario, of this program.
@@ -117,10 +118,12 @@ pub(crate) fn now<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// One run to its end, with exactly one result.
 pub(crate) fn run(pod: &Pod, package: Package) -> Result<(Told, Ended)> {
+    let record = Record::of(&package.runtime.provider, &package.prompt);
     now(async {
         let api = Api::serve(package).await;
         let ended = pod.run(&api).await;
         let told = api.told();
+        record.wrote(&told.raw);
         ensure!(told.results.len() == 1, "{:?}\n{}", told.results, ended.log);
         Ok((told, ended))
     })
