@@ -38,7 +38,7 @@ fn condition(kind: &str, status: &str, reason: &str, message: &str) -> Value {
 }
 
 /// Changes an object as its controller would.
-fn change<K: Clone>(
+pub(crate) fn change<K: Clone>(
     all: &Mutex<BTreeMap<String, Arc<K>>>,
     name: &str,
     change: impl FnOnce(&mut K),

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::bed::{Bed, both};
 use crate::board::{Voice, said};
+use crate::defined::change;
 use crate::woken::{open, woken};
 
 /// The commands for a runner after this number.
@@ -52,6 +53,24 @@ both! {
         assert_eq!(offered["wakes"][0]["outcome"], "steered");
         assert_eq!(offered["wakes"][0]["followUp"], queued["wakes"][0]["task"]);
         assert_eq!(commands(&bed, &credential).await.len(), 2);
+    }
+    async fn a_program_from_before_remarks_is_offered_none(bed: Bed) {
+        let ada = Voice::person(&bed, "ada").await;
+        let (_, _, attempt) = woken(&bed, &ada).await;
+        open(&bed, attempt).await;
+        let path = format!("/tasks/{}/steer", attempt.task);
+        let outcome = async |version: &str| {
+            change(&bed.cluster.runtimes, "claude", |runtime| {
+                let cli = json!({
+                    "probed": "x", "finding": "Usable", "version": version, "probedTime": "2027-01-15T02:00:00Z",
+                });
+                runtime.status = serde_json::from_value(json!({"cli": cli})).unwrap();
+            });
+            let posted = ada.post(&path, &json!({"body": "only Safari"})).await.ok();
+            posted["wakes"][0]["outcome"].clone()
+        };
+        assert_ne!(outcome("2.1.109").await, "steered");
+        assert_eq!(outcome("2.1.110").await, "steered");
     }
     async fn a_refusal_may_hold_whatever_a_program_says(bed: Bed) {
         let ada = Voice::person(&bed, "ada").await;
