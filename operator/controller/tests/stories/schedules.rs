@@ -349,6 +349,35 @@ async fn what_goes_on_is_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_at_work_is_replaced() {
+    let world = World::new();
+    let replaces = json!({"run": run("hang"), "concurrencyPolicy": "Replace"});
+    schedule(&world, "tasks", replaces);
+    let operator = world.start().await;
+    world
+        .until("it is ready", || ready(&world, "tasks") == "True Ready")
+        .await;
+    pass_time(&world, &operator, "tasks", HOUR);
+    // What is claimed and not yet at work would be judged by the hour that passes.
+    let at_work = || {
+        let all = world.api.list("agenttasks");
+        let name = all
+            .first()
+            .and_then(|task| task["metadata"]["name"].as_str());
+        name.is_some_and(|name| world.condition(name, "Succeeded") == "Unknown Running")
+    };
+    world.until("it is at work", at_work).await;
+    operator.until_idle().await;
+    pass_time(&world, &operator, "tasks", HOUR);
+    world
+        .until("the next has its place", || {
+            times(&world) == ["2026-11-30T05:00:00Z"]
+        })
+        .await;
+    operator.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_keeps_it_from_beginning_is_said_and_heard() {
     let world = World::new();
     schedule(
