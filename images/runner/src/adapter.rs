@@ -23,9 +23,9 @@ pub trait Provider: Sync {
     /// The id that Runtimes name, for example `claude`.
     fn id(&self) -> &'static str;
 
-    /// What the operator knows about it too; a provider without such a row is not driven.
-    fn facts(&self) -> Option<&'static Facts> {
-        providers::facts(self.id())
+    /// What the operator knows about it too.
+    fn facts(&self) -> &'static Facts {
+        providers::facts(self.id()).unwrap_or(&providers::PLAIN)
     }
 
     /// Name of the context file that the CLI reads in its working directory, for example `CLAUDE.md`.

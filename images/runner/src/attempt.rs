@@ -7,7 +7,6 @@ use std::time::Duration;
 use backon::BackoffBuilder as _;
 use client::Client;
 use protocol::programs::{self, Version};
-use protocol::providers::{McpSupport, ToolSupport};
 use protocol::{Evidence, FailureClass, LogLevel, Outcome, Package, SessionPolicy, paths};
 use secrecy::SecretString;
 use tokio::time::{Instant, timeout};
@@ -300,10 +299,8 @@ impl Attempt<'_> {
             return Err(refuse(cause.outcome()));
         }
         let (line, adapter) = provider.launch(launch);
-        let left_out = provider
-            .facts()
-            .map(|facts| options::left_out(facts, launch));
-        for words in left_out.unwrap_or_default() {
+        let facts = provider.facts();
+        for words in options::left_out(facts, launch) {
             journal.remark(LogLevel::Warn, words);
         }
         for note in &line.notes {
@@ -337,7 +334,6 @@ impl Attempt<'_> {
             self.client.clone(),
             self.opened.credential.clone(),
         ));
-        let counts_turns = provider.facts().is_some_and(|facts| facts.counts_turns);
         let seconds = package.timeouts.task_seconds;
         let mut around = Surroundings {
             journal,
@@ -345,21 +341,19 @@ impl Attempt<'_> {
             reaper: Arc::clone(&self.reaper),
             ladder: line.service.unwrap_or_else(|| provider.ladder()),
             served: line.service.is_some(),
-            deaf: provider
-                .facts()
-                .and_then(|facts| options::deaf(facts, launch.version)),
+            deaf: options::deaf(facts, launch.version),
             room: mcp::Room {
                 environment: &environment,
                 cwd: &self.layout.work,
                 reaper: &self.reaper,
                 blocked: self.blocked,
             },
-            max_turns: launch.max_turns.filter(|_| !counts_turns),
+            max_turns: launch.max_turns.filter(|_| !facts.counts_turns),
             grace: stop::budget(package.timeouts.grace_seconds),
             cgroup: &self.layout.cgroup,
             told: self.told.clone(),
             questions: self.questions(run),
-            windows: Windows::of(provider.facts(), &package.timeouts),
+            windows: Windows::of(facts, &package.timeouts),
             deadline: (
                 Instant::now() + Duration::from_secs(seconds.into()),
                 seconds,
@@ -424,11 +418,8 @@ impl Attempt<'_> {
     /// a Runtime that has changed since.
     fn loose(&self, provider: &dyn Provider) -> Option<Outcome> {
         let policy = self.package().agent.tools.as_ref()?;
-        let can = provider
-            .facts()
-            .map_or(ToolSupport::NONE, |facts| facts.tools);
         let (id, name) = (provider.id(), &self.package().agent.name);
-        let lacks = can.lacks_of(policy);
+        let lacks = provider.facts().tools.lacks_of(policy);
         (!lacks.is_empty()).then(|| {
             not_prepared(format!(
                 "{id} cannot be held to the tools of Agent {name}, not to {}: take that out of the Agent, or give it \
@@ -451,9 +442,7 @@ impl Attempt<'_> {
         let servers = McpServers::resolve(given, self.environment).map_err(not_prepared)?;
         let held = package.agent.tools.as_ref();
         let held = held.is_some_and(|tools| !tools.is_empty());
-        let support = provider.facts().map_or(McpSupport::NONE, |facts| {
-            facts.servers(self.version(), held)
-        });
+        let support = provider.facts().servers(self.version(), held);
         if let Some(words) = servers.refused_by(provider.id(), support) {
             return Err(not_prepared(words));
         }

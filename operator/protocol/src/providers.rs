@@ -215,7 +215,7 @@ impl McpSupport {
 }
 
 /// One of which nothing is known beyond that it tells soon that it lives.
-const PLAIN: Facts = Facts {
+pub const PLAIN: Facts = Facts {
     id: "",
     first_frame_seconds: Some(60),
     idle_seconds: None,

@@ -136,7 +136,7 @@ mod tests {
             ..launch()
         };
         for provider in super::super::PROVIDERS {
-            let facts = provider.facts().unwrap();
+            let facts = provider.facts();
             let (line, mut adapter) = provider.launch(&given);
             let mut told = format!("{:?} {}", line.argv, String::from_utf8_lossy(&line.stdin));
             for file in &line.files {

@@ -7,7 +7,6 @@ use protocol::{Package, Subject};
 use super::sections;
 use super::template::fill;
 
-
 /// What stands in the context file. Nothing in it is of one turn, or of one issue.
 ///
 /// `tame` is applied to what others wrote.

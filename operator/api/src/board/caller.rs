@@ -284,7 +284,9 @@ async fn as_agent<R: Right>(
     // Of an agent that is gone nobody knows that it may see more.
     let scope = definition.as_deref().map(package::token_scope);
     // What one person says to it in a chat is no reason to see what others do, whatever its Agent says.
-    let scope = scope.filter(|_| subject.kind != Subject::CHAT).unwrap_or_default();
+    let scope = scope
+        .filter(|_| subject.kind != Subject::CHAT)
+        .unwrap_or_default();
     let name = definition.map_or_else(
         || task.agent.clone(),
         |definition| package::display_name(&definition),

@@ -24,7 +24,6 @@ use crate::issues::read_author;
 use crate::writes::Write;
 use crate::{Error, Store, WorkspaceRef, WritePoint, page, text};
 
-
 macro_rules! select {
     ($which:literal) => {
         concat!(

@@ -8,9 +8,7 @@ use protocol::{ChatId, MemberId, SessionPolicy, Subject, TaskId, limits};
 use uuid::Uuid;
 use wake::{Directory, Target};
 
-use super::{
-    Written, add, check_room, find, locked, missing, read_message, select_messages,
-};
+use super::{Written, add, check_room, find, locked, missing, read_message, select_messages};
 use crate::born::{self, Birth};
 use crate::db::query;
 use crate::tasks::new_id;

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use protocol::providers;
 use serde_json::{Value, json};
 
 use super::gate;
-use crate::adapter::{CommandLine, Launch, LaunchLink, Place};
+use crate::adapter::{CommandLine, Launch, LaunchLink, Place, Provider as _};
 use crate::adapters::command::Parts;
 use crate::adapters::flags::{Reserved, Takes};
 use crate::adapters::own::Home;
@@ -107,8 +106,7 @@ pub(super) fn command_line(launch: &Launch) -> CommandLine {
 
 /// The tier of the provider's service, where its version knows them.
 pub(super) fn tier(launch: &Launch) -> Option<&str> {
-    let facts = providers::facts(super::ID);
-    let knows = facts.is_some_and(|facts| facts.knows_tiers(launch.version));
+    let knows = super::CODEX.facts().knows_tiers(launch.version);
     launch.service_tier.as_deref().filter(|_| knows)
 }
 
