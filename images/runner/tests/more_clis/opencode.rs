@@ -1,8 +1,12 @@
 //! opencode.
 
+use anyhow::Result;
+use protocol::{EventBody, FailureClass};
+use runner::adapter::HostCommand;
+
 use crate::catalog::asked_for;
 use crate::family::family;
-use crate::lab::Cli;
+use crate::lab::{Cli, with_lab, word};
 use crate::scenarios::scenarios;
 use crate::whole::through_the_runner;
 
@@ -35,3 +39,27 @@ scenarios!(OPENCODE: the_model_is_told_how_much_to_think);
 through_the_runner!(OPENCODE);
 asked_for!(OPENCODE);
 family!(OPENCODE as "custom-json-lines");
+
+/// While it tries its first request again it has no frame, and its log has named the conversation.
+#[test]
+fn a_first_turn_that_only_fails_can_be_gone_on_with() -> Result<()> {
+    with_lab(OPENCODE, |lab| {
+        let word = word()?;
+        let message = format!("[scenario:http-500] Remember the word {word}.");
+        let told = lab.run(&message, None, |event| {
+            let is_named = matches!(
+                event,
+                EventBody::Status {
+                    session_id: Some(_),
+                    ..
+                }
+            );
+            is_named.then_some(HostCommand::Interrupt)
+        })?;
+        assert_eq!(told.class(), Some(FailureClass::Cancelled));
+        let session = told.session()?;
+        let next = lab.say("[scenario:recall] Which word was it?", Some(session))?;
+        assert_eq!(next.result.output, format!("The word was {word}."));
+        Ok(())
+    })
+}
