@@ -18,13 +18,20 @@ pub struct AuditLog {
     path: PathBuf,
 }
 
-/// A place in the file, from which on a test wants to read.
+/// A moment, from which on a test wants to read. The apiserver writes a request down after it has answered it, so the
+/// end of the file alone does not tell what came before.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(u64);
+pub struct Mark {
+    position: u64,
+    time: Timestamp,
+}
 
 impl Mark {
     /// The beginning of the cluster.
-    pub const START: Self = Self(0);
+    pub const START: Self = Self {
+        position: 0,
+        time: Timestamp::UNIX_EPOCH,
+    };
 }
 
 /// One request.
@@ -174,15 +181,16 @@ impl AuditLog {
         Self { path }
     }
 
-    /// The end of what is written now. It may lie in the middle of a line, which is then the last one before it.
+    /// Now. Requests that come from here on are since then.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn mark(&self) -> Result<Mark> {
-        let size = std::fs::metadata(&self.path)
+        let position = std::fs::metadata(&self.path)
             .with_context(|| format!("look at {}", self.path.display()))?
             .len();
-        Ok(Mark(size))
+        let time = wait::now();
+        Ok(Mark { position, time })
     }
 
     /// The requests of one user since a mark, oldest first.
@@ -259,12 +267,14 @@ impl AuditLog {
         let mut file =
             File::open(&self.path).with_context(|| format!("open {}", self.path.display()))?;
         // From the byte before the mark: what is left of the line that it is in is left out.
-        file.seek(SeekFrom::Start(since.0.saturating_sub(1)))?;
+        file.seek(SeekFrom::Start(since.position.saturating_sub(1)))?;
         let mut lines = BufReader::new(file);
-        if since.0 > 0 {
+        if since.position > 0 {
             lines.skip_until(b'\n')?;
         }
-        entries(lines, word, wanted)
+        entries(lines, word, |entry| {
+            entry.request_received_timestamp >= since.time && wanted(entry)
+        })
     }
 }
 
@@ -329,15 +339,32 @@ mod tests {
     fn a_mark_in_the_middle_of_a_line_counts_from_the_next_one() {
         let path = std::env::temp_dir().join(format!("mooring-mark-{}", std::process::id()));
         let log = AuditLog::new(path.clone());
+        let mark = || Mark {
+            time: Timestamp::UNIX_EPOCH,
+            ..log.mark().unwrap()
+        };
         std::fs::write(&path, &REFUSED[..REFUSED.len() / 2]).unwrap();
-        let within = log.mark().unwrap();
+        let within = mark();
         std::fs::write(&path, format!("{REFUSED}\n")).unwrap();
-        let between = log.mark().unwrap();
+        let between = mark();
         std::fs::write(&path, format!("{REFUSED}\n{REFUSED}\n")).unwrap();
         for (since, expected) in [(Mark::START, 2), (within, 1), (between, 1)] {
             let found = log.of_namespace("a", since).unwrap();
             assert_eq!(found.len(), expected, "{since:?}");
         }
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_came_before_a_mark_and_is_written_down_after_it_is_not_since_then() {
+        let path = std::env::temp_dir().join(format!("mooring-late-{}", std::process::id()));
+        let log = AuditLog::new(path.clone());
+        std::fs::write(&path, "").unwrap();
+        let since = log.mark().unwrap();
+        let later = REFUSED.replace("\"2026-01-01", "\"9999-01-01");
+        std::fs::write(&path, format!("{REFUSED}\n{later}\n")).unwrap();
+        let found = log.of_namespace("a", since).unwrap();
+        assert_eq!(found.len(), 1);
         std::fs::remove_file(path).unwrap();
     }
 
