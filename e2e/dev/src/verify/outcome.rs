@@ -140,7 +140,9 @@ fn failures(output: &str) -> Vec<String> {
         let lines = said.trim_end().lines();
         short(
             lines
-                .take_while(|line| *line != "stack backtrace:" && *line != "failures:")
+                .take_while(|line| {
+                    !["stack backtrace:", "Stack backtrace:", "failures:"].contains(line)
+                })
                 .take(SAID_LINES)
                 .collect(),
         )
@@ -270,7 +272,7 @@ mod tests {
     fn what_failed_is_said_again_in_short() {
         let output = "test a ... FAILED\n\nsuccesses:\n\n---- b stdout ----\nall is well\n\nsuccesses:\n    b\n\n\
             failures:\n\n---- a stdout ----\n\nthread 'a' panicked at x.rs:1:1:\nnever\nstack backtrace:\n   0: f\n\n\
-            ---- c stdout ----\nError: no volume\n\n\nfailures:\n    a\n    c\n\n\
+            ---- c stdout ----\nError: no volume\n\nStack backtrace:\n   0: g\n\n\nfailures:\n    a\n    c\n\n\
             test result: FAILED. 1 passed; 2 failed; 0 ignored\n";
         assert_eq!(
             Outcome::parse(output, false).failures,
