@@ -40,8 +40,7 @@ pub fn left_out(facts: &Facts, launch: &Launch) -> Vec<String> {
 #[must_use]
 pub fn deaf(facts: &Facts, version: Option<Version>) -> Option<String> {
     let from = facts.steers_from?;
-    let takes = !facts.steers || facts.takes_remarks(version);
-    (!takes).then(|| {
+    (!facts.takes_remarks(version)).then(|| {
         let id = facts.id;
         format!(
             "{id} takes no remarks while it works before {from}: update it in the Runtime's image"

@@ -15,9 +15,6 @@ use crate::tasks::{self, NewTask, TaskObject, new_id};
 use crate::writes::Write;
 use crate::{Error, WorkspaceRef};
 
-/// The kind of subject that these tasks have.
-pub(super) const SUBJECT: &str = Subject::ISSUE;
-
 /// A wake that was decided.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wake<'a> {
@@ -72,7 +69,7 @@ pub(crate) async fn wake(
         namespace_uid: wake.workspace.namespace_uid.clone(),
         agent: wake.agent.to_owned(),
         subject: Subject {
-            kind: SUBJECT.to_owned(),
+            kind: Subject::ISSUE.to_owned(),
             name: wake.issue.key.to_string(),
         },
     };

@@ -3,13 +3,13 @@
 
 use jiff::Timestamp;
 use protocol::board::{AuthorKind, CauseKind, WakeVerdict};
-use protocol::{AttemptId, CommentId, TaskId};
+use protocol::{AttemptId, CommentId, Subject, TaskId};
 
 use wake::Directory;
 
 use super::begin::Begin;
 use super::facts::{Chain, Looks};
-use super::queue::{SUBJECT, Wake};
+use super::queue::Wake;
 use super::row::{Evidence, WakeRow};
 use super::withdraw::{caused_by, hand_over};
 use crate::Error;
@@ -134,7 +134,7 @@ async fn running(
     let find = query("find the run that goes on", FIND)
         .bind(wake.workspace.namespace_uid.as_str())
         .bind(wake.agent)
-        .bind(SUBJECT)
+        .bind(Subject::ISSUE)
         .bind(wake.issue.key.to_string())
         .bind(wake.issue.id)
         .bind(wake.thread);
